@@ -14,26 +14,11 @@ from scheduler.api import types
 GROUPS = ("events_v1", "core_v1", "storage_v1", "apps_v1", "policy_v1", "scheduling_v1", "coordination_v1", "meta_v1")
 MADE_WHEN_DECODED = {("PodSpec", "volumeKinds")}
 ONLY_IN_PERSISTENT_VOLUMES = {("AzureFileVolumeSource", "secretNamespace"): "AzureFilePersistentVolumeSource"}
-WATCHED_KINDS = [
-    "Pod",
-    "Node",
-    "Namespace",
-    "PriorityClass",
-    "PodDisruptionBudget",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "StorageClass",
-    "CSINode",
-    "CSIDriver",
-    "CSIStorageCapacity",
-    "VolumeAttachment",
-    "Service",
-    "ReplicationController",
-    "ReplicaSet",
-    "StatefulSet",
-    "Lease",
-    "Event",
-]
+WATCHED_KINDS = (
+    *("Pod", "Node", "Namespace", "PriorityClass", "PodDisruptionBudget", "PersistentVolume", "PersistentVolumeClaim"),
+    *("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "Service", "Lease", "Event"),
+    *("ReplicationController", "ReplicaSet", "StatefulSet"),
+)
 OURS = [
     value
     for name in types.__all__
