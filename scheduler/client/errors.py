@@ -91,7 +91,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     410: Gone,
     429: TooManyRequests,
 }
-_MESSAGE_LIMIT = 1024
+_MESSAGE_LIMIT_BYTES = 1024
 
 
 class Status(msgspec.Struct, rename="camel"):
@@ -105,16 +105,18 @@ class Status(msgspec.Struct, rename="camel"):
 _status_decoder = msgspec.json.Decoder(Status)
 
 
-def api_error(status: int, body: bytes | memoryview, retry_after: str | None = None) -> ApiError:
+def api_error(status: int | None, body: bytes | memoryview, retry_after: str | None = None) -> ApiError:
     """Turns a refusal into the exception of its class.
 
     `body` is a Status object in JSON; what is no such object (a proxy's error page) becomes the message as it is.
+    `status` is the HTTP code; None for the Status in a watch's ERROR event, which brings its own (500 if it does not).
     `retry_after` is the header's value; a date in it is not understood and counts as absent.
     """
     try:
         parsed = _status_decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        parsed = Status(message=bytes(body[:_MESSAGE_LIMIT]).decode("utf-8", "replace").strip())
-    error = ServerError if status >= 500 else _BY_STATUS.get(status, ApiError)
+    except msgspec.MsgspecError:
+        parsed = Status(message=bytes(body[:_MESSAGE_LIMIT_BYTES]).decode("utf-8", "replace").strip())
+    code = parsed.code or 500 if status is None else status
+    error = ServerError if code >= 500 else _BY_STATUS.get(code, ApiError)
     seconds = float(retry_after) if retry_after is not None and retry_after.strip().isdecimal() else None
-    return error(status, parsed.reason or "", parsed.message or "no message", seconds)
+    return error(code, parsed.reason or "", parsed.message or "no message", seconds)

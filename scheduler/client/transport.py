@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import version
@@ -175,7 +175,9 @@ class Transport:
         """Deletes an object; `body` is a DeleteOptions, for instance with the object's UID as a precondition."""
         return await self._call("DELETE", path, None if body is None else JSON, body, retry)
 
-    async def stream(self, path: str, params: Mapping[str, str], idle_seconds: float) -> AsyncIterator[list[bytes]]:
+    async def stream(
+        self, path: str, params: Mapping[str, str], idle_seconds: float
+    ) -> AsyncGenerator[list[bytes], None]:
         """The lines of a watch, in the groups in which they arrive; one try, no client rate limit.
 
         Ends when the server ends the stream; a last line without its line end is dropped. Raises AnswerLost when the
