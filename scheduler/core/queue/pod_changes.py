@@ -1,0 +1,46 @@
+"""What an update of a pod changed, as cluster events."""
+
+from scheduler.core.framework.events import Action, ClusterEvent, EventResource
+from scheduler.core.framework.types import PodInfo
+
+_EVENTS = {
+    resource: {
+        action: ClusterEvent(resource, action)
+        for action in (
+            Action.UPDATE_POD_LABEL,
+            Action.UPDATE_POD_SCALE_DOWN,
+            Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+            Action.UPDATE_POD_TOLERATION,
+            Action.UPDATE_OTHER,
+        )
+    }
+    for resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD)
+}
+
+
+def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tuple[ClusterEvent, ...]:
+    """One event for each scheduling property that the update changed, or a general update event if none did.
+
+    Args:
+        old: the pod before.
+        new: the pod after.
+        resource: ASSIGNED_POD for a pod that has a node, UNSCHEDULED_POD for one of the queue.
+    """
+    events = _EVENTS[resource]
+    changed: list[ClusterEvent] = []
+    if (old.pod.metadata.labels or {}) != (new.pod.metadata.labels or {}):
+        changed.append(events[Action.UPDATE_POD_LABEL])
+    if _scaled_down(old, new):
+        changed.append(events[Action.UPDATE_POD_SCALE_DOWN])
+    if old.pod.spec.scheduling_gates and not new.pod.spec.scheduling_gates:
+        changed.append(events[Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED])
+    if (old.pod.spec.tolerations or ()) != (new.pod.spec.tolerations or ()):
+        changed.append(events[Action.UPDATE_POD_TOLERATION])
+    return tuple(changed) or (events[Action.UPDATE_OTHER],)
+
+
+def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
+    if old.requests is new.requests:
+        return False
+    amounts = new.requests.amounts
+    return any(amounts.get(name, 0) < amount for name, amount in old.requests.amounts.items())
