@@ -41,8 +41,8 @@ DEFAULT_RESOURCES: Final = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"
 class UtilizationShapePoint(ConfigStruct, frozen=True, kw_only=True):
     """A corner of a score function: `utilization` 0 to 100 (percent), `score` 0 to 10."""
 
-    utilization: Int32
-    score: Int32
+    utilization: Int32 = 0
+    score: Int32 = 0
 
 
 class RequestedToCapacityRatioParam(ConfigStruct, frozen=True, kw_only=True):
