@@ -11,6 +11,7 @@ RequestError                 any of the below
 │   └── ServerError          5xx  may have been carried out
 ├── Unreachable              no connection was had: certainly not carried out
 ├── Fenced                   the gate refused, nothing was written: certainly not carried out
+├── NotSent                  given up while it waited for its turn: certainly not carried out
 └── AnswerLost               written, but no whole answer came: may have been carried out
 
 Whoever changes something must tell apart "certainly not" from "may have been": the first can simply be tried again, the
@@ -34,6 +35,10 @@ class Unreachable(RequestError):
 
 class Fenced(RequestError):
     """The gate refused a write when its connection was ready; nothing was sent."""
+
+
+class NotSent(RequestError):
+    """A newer call for the same object took the place of this one, or the process is stopping; nothing was sent."""
 
 
 class AnswerLost(RequestError):
