@@ -41,7 +41,7 @@ class ObjectMeta(ApiStruct, frozen=True):
     Of a pod's annotations only those in `scheduler.api.pod.READ_ANNOTATIONS` are kept, of a node's none.
     """
 
-    name: str = ""
+    name: str
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""

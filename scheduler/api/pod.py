@@ -168,8 +168,8 @@ class PodResourceClaim(ApiStruct, frozen=True):
 class PodSpec(ApiStruct, frozen=True):
     """What the pod asks for.
 
-    `volumes` leaves out those whose kind no plugin reads (`scheduler.api.volumes.UNREAD_KINDS`); `volume_kinds`, made
-    when the pod is decoded, names the kinds of all of them.
+    `volumes` holds only those of a kind that some plugin reads (`scheduler.api.volumes.READ_KINDS`); `volume_kinds`,
+    made when the pod is decoded, names the kinds of all of them.
     """
 
     node_name: str | None = None

@@ -111,3 +111,7 @@ class Volume(ApiStruct, frozen=True):
     portworx_volume: PortworxVolumeSource | None = None
     iscsi: ISCSIVolumeSource | None = None
     rbd: RBDVolumeSource | None = None
+
+
+READ_KINDS = frozenset(Volume.__struct_encode_fields__) - {"name"}
+"""Kinds of pod volume that some plugin reads."""
