@@ -27,6 +27,7 @@ _SOURCES = Path(__file__).parent
 _KUBERNETES_VERSION = "v1.37.2"
 _PROGRESS_SECONDS = 20
 _LOG_LINES = 25
+_DISK_FULL = "The disk is full: free 6 GB, or point PODIUM_CACHE_DIR and GOCACHE to a larger one."
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,10 @@ def build(module: Module) -> Path:
     except NoGoError as error:
         raise BuildError(str(error)) from error
     except OSError as error:
-        raise BuildError(f"cannot build {module.name} in {cache}: {error.strerror}. {_way_out(error.errno)}") from error
+        way_out = (
+            _DISK_FULL if error.errno == errno.ENOSPC else "Point PODIUM_CACHE_DIR to a directory you may write to."
+        )
+        raise BuildError(f"cannot build {module.name} in {cache}: {error.strerror}. {way_out}") from error
     return finished
 
 
@@ -150,9 +154,9 @@ def _run(command: list[str], go: GoToolchain, partial: Path, log_path: Path) -> 
     if process.returncode != 0:
         lines = log_path.read_text(encoding="utf-8", errors="replace").splitlines()
         disk_full = any("no space left on device" in line for line in lines)
+        way_out = _DISK_FULL if disk_full else "If the log names the network: Go fetches modules through GOPROXY."
         raise BuildError(
-            f"`{' '.join(command)}` failed with exit code {process.returncode}. "
-            f"{_way_out(errno.ENOSPC if disk_full else None)}\n"
+            f"`{' '.join(command)}` failed with exit code {process.returncode}. {way_out}\n"
             f"--- {log_path}, last lines ---\n" + "\n".join(lines[-_LOG_LINES:])
         )
 
@@ -163,14 +167,6 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _way_out(code: int | None) -> str:
-    if code == errno.ENOSPC:
-        return "The disk is full: free 6 GB, or point PODIUM_CACHE_DIR and GOCACHE to a larger one."
-    if code in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
-        return "Point PODIUM_CACHE_DIR to a directory you may write to."
-    return "Go needs to reach its module proxy (GOPROXY); the log tells more."
 
 
 def _cache_directory() -> Path:

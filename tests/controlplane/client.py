@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from enum import StrEnum
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -70,9 +71,10 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    def another(self) -> "Client":
-        """A client with the same identity and a connection of its own, for another thread."""
-        return Client(self._port, self._token, self._context, timeout_seconds=self._timeout_seconds)
+    def another(self, *, timeout_seconds: float | None = None) -> "Client":
+        """A client with the same identity and a connection of its own, for another thread or patience."""
+        timeout_seconds = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        return Client(self._port, self._token, self._context, timeout_seconds=timeout_seconds)
 
     def get(self, resource: str, name: str, namespace: str | None = None) -> Manifest:
         """Read one object."""
@@ -181,6 +183,17 @@ class Client:
             }
         )
 
+    def may(self, user: str, verb: str, resource: str, group: str = "") -> bool:
+        """Ask whether a user may act on a resource everywhere; a right just granted takes a moment to count."""
+        attributes = {"verb": verb, "resource": resource, "group": group}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": attributes},
+        }
+        answer = self.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"]["allowed"])
+
     def watch(
         self,
         resource: str,
@@ -189,15 +202,14 @@ class Client:
         resource_version: str | None = None,
         timeout_seconds: int = 300,
     ) -> Iterator[Manifest]:
-        """Yield watch events (`{"type": …, "object": …}`) over a connection of its own until the server ends it.
+        """Yield watch events (`{"type": …, "object": …}`) until the server ends the watch or is lost.
 
-        Without a version the objects that exist come first, as ADDED.
+        Without a version the objects that exist come first, as ADDED. The watch has a connection of its own.
         """
         query = {"watch": "1", "timeoutSeconds": str(timeout_seconds), "allowWatchBookmarks": "true"}
         query["resourceVersion"] = resource_version or ""
-        with self.another() as client:
-            connection = client._connect(timeout_seconds + self._timeout_seconds)
-            connection.request("GET", _target(RESOURCES[resource].path(namespace), query), headers=client._headers())
+        with closing(self._connect(timeout_seconds + self._timeout_seconds)) as connection:
+            connection.request("GET", _target(RESOURCES[resource].path(namespace), query), headers=self._headers())
             response = connection.getresponse()
             if response.status != http.HTTPStatus.OK:
                 raise _api_error(response.status, response.read())

@@ -1,18 +1,22 @@
 """A real Kubernetes control plane on loopback: etcd and kube-apiserver, and on demand what a test wants beside them."""
 
+import ssl
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from tests.controlplane.build import binary
 from tests.controlplane.client import Client, wait_until
-from tests.controlplane.component import Component, answers_ok
+from tests.controlplane.component import Component, ComponentError, answers_ok
 from tests.controlplane.credentials import Credentials, User
 from tests.controlplane.ports import LOOPBACK, ReservedPort, is_free
 from tests.controlplane.working_directory import WorkingDirectory
+
+C = TypeVar("C", bound=Component)
 
 _STAGES = Path(__file__).with_name("stages.yaml")
 _READY_SECONDS = 90
@@ -29,11 +33,19 @@ _AUDIT_POLICY = {
 class PeerScheduler(Component):
     """A kube-scheduler beside the one under test; `pid`, `kill()` and `log_path` come with Component."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], directory: Path, port: int) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str | Path], directory: Path, port: int, context: ssl.SSLContext
+    ) -> None:
         super().__init__(name, command, directory)
-        self.port = port
+        self._context = context
         self.metrics_url = f"https://{LOOPBACK}:{port}/metrics"
         """Readable without a token; the control plane's CA vouches for the certificate."""
+
+    def read_metrics(self) -> str:
+        """The metrics in Prometheus' text format."""
+        with urllib.request.urlopen(self.metrics_url, context=self._context) as response:
+            text: str = response.read().decode()
+        return text
 
 
 class ControlPlane:
@@ -183,8 +195,8 @@ class ControlPlane:
             *self._secure_serving_flags(port),
             *("--authorization-always-allow-paths", "/livez,/readyz,/metrics,/metrics/resources"),
         ]
-        peer = PeerScheduler(name, [binary("kube-scheduler"), *flags], self.directory, port)
-        self._components[name] = peer
+        command = [binary("kube-scheduler"), *flags]
+        peer = self._put(PeerScheduler(name, command, self.directory, port, self.credentials.client_context()))
         peer.start()
         if wait_until_ready:
             peer.wait_until_ready(lambda: self._answers_ok(port, "/readyz"), _READY_SECONDS)
@@ -253,7 +265,12 @@ class ControlPlane:
         return answers_ok(port, path, self.credentials.client_context(), self.token())
 
     def _add(self, name: str, flags: Sequence[str | Path]) -> Component:
-        component = self._components[name] = Component(name, [binary(name), *flags], self.directory)
+        return self._put(Component(name, [binary(name), *flags], self.directory))
+
+    def _put(self, component: C) -> C:
+        if (present := self._components.get(component.name)) is not None and present.is_running:
+            raise ComponentError(f"{component.name} runs already")
+        self._components[component.name] = component
         return component
 
     def _reserve_port(self) -> int:

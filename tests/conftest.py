@@ -1,0 +1,106 @@
+"""Fixtures that give tests a real control plane, and its logs in the report of a test that fails."""
+
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.controlplane.build import BuildError, build_all
+from tests.controlplane.clean_state import CleanState
+from tests.controlplane.client import Client
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.fault_proxy import FaultProxy
+
+_FIXTURES = {"control_plane", "fresh_control_plane"}
+_running: list[ControlPlane] = []
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What one test may use: a control plane with nothing in it, and a namespace of its own."""
+
+    control_plane: ControlPlane
+    client: Client
+    """Acts as administrator."""
+    namespace: str
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """The control plane that all tests of the run share. Tests take `cluster`, which keeps it clean."""
+    with ControlPlane() as shared:
+        _running.append(shared)
+        yield shared
+        _running.remove(shared)
+
+
+@pytest.fixture(scope="session")
+def clean_state(control_plane: ControlPlane) -> CleanState:
+    """The objects that the shared control plane has before the first test."""
+    return CleanState(control_plane)
+
+
+@pytest.fixture
+def cluster(control_plane: ControlPlane, clean_state: CleanState) -> Iterator[Cluster]:
+    """The shared control plane; all that the test starts or creates in it is gone after the test."""
+    namespace = f"test-{uuid.uuid4().hex[:8]}"
+    with control_plane.client() as client:
+        client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        yield Cluster(control_plane, client, namespace)
+    clean_state.restore()
+
+
+@pytest.fixture
+def fault_proxy(control_plane: ControlPlane) -> Iterator[FaultProxy]:
+    """A fault proxy before the shared control plane, without rules."""
+    with FaultProxy(control_plane) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def fresh_control_plane() -> Iterator[Callable[..., ControlPlane]]:
+    """Start control planes of the test's own, for those it kills or pauses; takes the arguments of ControlPlane."""
+    with ExitStack() as stack:
+
+        def start(**arguments: Any) -> ControlPlane:
+            started = stack.enter_context(ControlPlane(**arguments))
+            _running.append(started)
+            stack.callback(_running.remove, started)
+            return started
+
+        yield start
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a control plane."""
+    for item in items:
+        if _needs_control_plane(item):
+            item.add_marker("network")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Build the control plane before the first test, whose time limit a build would exceed."""
+    if session.config.option.collectonly or not any(map(_needs_control_plane, session.items)):
+        return
+    try:
+        build_all()
+    except BuildError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.INTERNAL_ERROR)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the end of the components' logs to the report of a test that failed."""
+    report = yield
+    if report.failed and _needs_control_plane(item):
+        for running in _running:
+            report.sections += [(f"log of {name}", text) for name, text in running.log_tails().items()]
+    return report
+
+
+def _needs_control_plane(item: pytest.Item) -> bool:
+    return not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
