@@ -1,0 +1,96 @@
+"""What a benchmark is asked for: command-line options, and environment variables of the same names."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tests.bench.workloads import WORKLOADS, Workload
+
+_PAIRS = 3
+# Of 100m each on nodes of 4 CPUs; leaves room, so that fragmentation leaves no pod without a node.
+_PODS_PER_NODE = 30
+
+
+class Only(StrEnum):
+    """A single scheduler to run, instead of pairs of both."""
+
+    PEER = "peer"
+    PODIUM = "podium"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked options; sizes are those of the workload where the user said none."""
+
+    workload: Workload
+    nodes: int
+    pods: int
+    pairs: int
+    pod_kb: int
+    """About the size of a pod in JSON; 0 means a small one."""
+    only: Only | None
+    with_limit: bool
+
+
+def read_options(arguments: Sequence[str]) -> Options:
+    """Read the options; exits with a message and code 2 when one is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description="Podium and kube-scheduler in alternation on one real API server. "
+        "Each option may be given as an environment variable (WORKLOAD, NODES, PODS, PAIRS, POD_KB, ONLY).",
+        epilog="workloads: " + "; ".join(f"{w.name}: {w.summary}" for w in WORKLOADS.values()),
+    )
+    parser.add_argument("--workload", choices=WORKLOADS, default=_from_environment("WORKLOAD", "plain"))
+    parser.add_argument("--nodes", type=_positive, default=_from_environment("NODES"))
+    parser.add_argument("--pods", type=_positive, default=_from_environment("PODS"), help="pods to be bound in a run")
+    parser.add_argument("--pairs", type=_positive, default=_from_environment("PAIRS", str(_PAIRS)))
+    parser.add_argument(
+        "--pod-kb", type=_not_negative, default=_from_environment("POD_KB", "0"), help="size of a pod; 0: small ones"
+    )
+    parser.add_argument("--only", choices=[*Only], default=_from_environment("ONLY"), help="run one scheduler alone")
+    parser.add_argument(
+        "--limit",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="measure the API server's own limit as well, where the workload has one",
+    )
+    given = parser.parse_args(arguments)
+    # argparse does not check a default against the choices.
+    if given.workload not in WORKLOADS:
+        parser.error(f"WORKLOAD={given.workload}: choose from {', '.join(WORKLOADS)}")
+    if given.only not in (None, *Only):
+        parser.error(f"ONLY={given.only}: choose from {', '.join(Only)}")
+    workload = WORKLOADS[given.workload]
+    options = Options(
+        workload=workload,
+        nodes=given.nodes or workload.nodes,
+        pods=given.pods or workload.pods,
+        pairs=given.pairs,
+        pod_kb=given.pod_kb,
+        only=Only(given.only) if given.only else None,
+        with_limit=given.limit and workload.method.has_limit,
+    )
+    room = options.nodes * (_PODS_PER_NODE - workload.bound_pods_per_node)
+    if options.pods > room:
+        parser.error(f"{options.nodes:,} nodes have room for {room:,} pods, not for {options.pods:,}: take more nodes")
+    return options
+
+
+def _from_environment(name: str, default: str | None = None) -> str | None:
+    return os.environ.get(name) or default
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def _not_negative(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
