@@ -1,5 +1,6 @@
 """The pods that wait for something to happen: unschedulable ones and gated ones."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from scheduler.core.queue.entry import Entry, Place
@@ -23,7 +24,7 @@ class Parking:
     def __init__(self) -> None:
         self.unschedulable: dict[str, Entry] = {}
         self.gated: dict[str, Entry] = {}
-        self._by_plugin: dict[PluginKey, dict[str, Entry]] = {}
+        self._by_plugin: defaultdict[PluginKey, dict[str, Entry]] = defaultdict(dict)
 
     def add(self, entry: Entry, keys: tuple[PluginKey, ...], now: float) -> None:
         """Park an entry, whose `place` is set already, under the plugins that hold it."""
@@ -32,17 +33,14 @@ class Parking:
         entry.parked_since = now
         entry.parked_under = keys
         for key in keys:
-            self._by_plugin.setdefault(key, {})[uid] = entry
+            self._by_plugin[key][uid] = entry
 
     def remove(self, entry: Entry) -> None:
         """Take out a parked entry."""
         uid = entry.queued.uid
         del self._places_of(entry)[uid]
         for key in entry.parked_under:
-            waiting = self._by_plugin[key]
-            del waiting[uid]
-            if not waiting:
-                del self._by_plugin[key]
+            del self._by_plugin[key][uid]
         entry.parked_under = ()
 
     def held_by(self, keys: Iterable[PluginKey]) -> list[Entry]:

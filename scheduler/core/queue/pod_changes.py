@@ -40,7 +40,6 @@ def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tu
 
 
 def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
-    if old.requests is new.requests:
-        return False
-    amounts = new.requests.amounts
-    return any(amounts.get(name, 0) < amount for name, amount in old.requests.amounts.items())
+    return old.requests is not new.requests and any(
+        new.requests.get(name) < amount for name, amount in old.requests.amounts
+    )

@@ -187,7 +187,6 @@ class SchedulingQueue:
         entry.place = Place.IN_FLIGHT
         queued = entry.queued
         queued.attempts += 1
-        queued.backoff_until = 0.0
         queued.unschedulable_plugins = queued.pending_plugins = _NO_PLUGINS
         self._in_flight.begin(queued.pod_info.uid)
         return queued

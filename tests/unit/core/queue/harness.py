@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduler.api.requests import Requests
-
-from scheduler.api.types import ObjectMeta, Pod, PodSchedulingGate, PodSpec, Toleration
+from scheduler.api.types import Container, ObjectMeta, Pod, PodSchedulingGate, PodSpec, ResourceRequirements, Toleration
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
+from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.status import Code, PluginError, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 from scheduler.core.queue.entry import Place
@@ -45,22 +44,23 @@ def pod_info(
     labels: dict[str, str] | None = None,
     gates: tuple[str, ...] = (),
     tolerations: tuple[Toleration, ...] | None = None,
-    cpu_milli: int = 100,
+    cpu: str | None = "100m",
     scheduler_name: str = PROFILE,
 ) -> PodInfo:
     """A pod as the parser would give it; its uid is `uid-NAME` unless given."""
-    uid = uid or f"uid-{name}"
     pod = Pod(
-        metadata=ObjectMeta(name=name, namespace="default", uid=uid, labels=labels),
+        metadata=ObjectMeta(name=name, namespace="default", uid=uid or f"uid-{name}", labels=labels),
         spec=PodSpec(
             scheduler_name=scheduler_name,
             priority=priority,
             scheduling_gates=tuple(PodSchedulingGate(name=gate) for gate in gates) or None,
             tolerations=tolerations,
+            containers=(
+                Container(name="main", resources=ResourceRequirements(requests={"cpu": cpu} if cpu else None)),
+            ),
         ),
     )
-    requests = Requests({"cpu": cpu_milli}, cpu_milli, 0)
-    return PodInfo(pod, uid, f"default/{name}", "default", priority, requests)
+    return parse_pod(pod)
 
 
 @dataclass

@@ -68,6 +68,17 @@ def test_an_error_does_not_lengthen_the_backoff_of_rejections() -> None:
     assert queued.backoff_until == 1002.0
 
 
+def test_an_error_after_rejections_backs_off_as_a_first_error() -> None:
+    """The back-off after an error counts errors in a row, however often the pod was rejected before."""
+    harness = Harness(now=1000.0)
+    harness.add("pod")
+    for _ in range(3):
+        _fail_after_event(harness, FIT)
+    _fail_after_event(harness)
+
+    assert harness.queue.next_backoff_completion() == 1002.0
+
+
 def test_zero_maximum_means_no_backoff() -> None:
     """With a maximum of 0 seconds a failed pod is active again at once, after a rejection and after an error."""
     harness = Harness(max_backoff_seconds=0.0)

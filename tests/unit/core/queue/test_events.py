@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scheduler.core.framework.events import (
     UNSCHEDULABLE_TIMEOUT,
     Action,
@@ -12,6 +14,7 @@ from scheduler.core.framework.events import (
 from scheduler.core.framework.status import PluginError
 from scheduler.core.framework.types import QueuedPodInfo
 from scheduler.core.queue.entry import Place
+from scheduler.core.queue.event_registry import EventRegistry, Occurrence, Requeue
 from tests.unit.core.queue.harness import (
     FIT,
     GATES,
@@ -233,23 +236,35 @@ def test_a_pre_enqueue_plugin_that_fails_holds_the_pod_and_is_reported() -> None
     assert harness.place_of() is Place.ACTIVE
 
 
-def test_an_event_that_helps_nobody_looks_at_no_pod() -> None:
-    """With thousands of pods waiting, no hint is asked for an event that their plugins did not register."""
-    asked = 0
-
-    def count(queued: QueuedPodInfo, old: object, new: object) -> bool:
-        nonlocal asked
-        asked += 1
-        return False
-
-    harness = Harness(
-        registered={PROFILE: {FIT: (RegisteredEvent(NODE_ADD, count),), TAINTS: (RegisteredEvent(NODE_TAINT, count),)}}
-    )
-    for number in range(2000):
-        _unschedulable(harness, f"pod-{number}", FIT)
-    _unschedulable(harness, "tainted", TAINTS)
+def test_a_gate_the_registry_does_not_know_is_looked_at_on_any_event() -> None:
+    """A pod gated by a plugin that is not in the mapping is never forgotten: any event has its gate looked at."""
+    harness = Harness(held={"pod": "Unknown"})
+    harness.add("pod")
+    del harness.held["pod"]
 
     harness.event(NODE_LABEL)
-    assert asked == 0
+
+    assert harness.place_of() is Place.ACTIVE
+
+
+def test_an_event_looks_only_at_pods_of_plugins_that_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of pods waiting, an event that none of their plugins registered costs nothing per pod."""
+    looked_at: list[str] = []
+    verdict = EventRegistry.verdict
+
+    def watched(registry: EventRegistry, queued: QueuedPodInfo, occurrence: Occurrence) -> Requeue:
+        looked_at.append(queued.pod_info.name)
+        return verdict(registry, queued, occurrence)
+
+    harness = Harness()
+    for number in range(2000):
+        _unschedulable(harness, f"pod-{number}", FIT)
+    _unschedulable(harness, "tainted", TAINTS, FIT)
+    monkeypatch.setattr(EventRegistry, "verdict", watched)
+
+    harness.event(NODE_LABEL)
+    assert looked_at == []
     harness.event(NODE_TAINT)
-    assert asked == 1
+    assert looked_at == ["tainted"]
+    harness.event(POD_DELETE)
+    assert len(looked_at) == 2001

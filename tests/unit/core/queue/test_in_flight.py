@@ -84,6 +84,16 @@ def test_replay_prefers_the_event_a_pending_plugin_waits_for() -> None:
     assert harness.fail(queued, TAINTS, pending=(FIT,)) is Place.ACTIVE
 
 
+def test_an_event_that_helps_nobody_does_not_undo_one_that_does() -> None:
+    """A replayed event that helps is not outweighed by a later one that does not."""
+    harness = Harness()
+    queued = _in_flight(harness)
+    harness.event(NODE_TAINT)
+    harness.event(NODE_LABEL)
+
+    assert harness.fail(queued, TAINTS, pending=(FIT,)) is Place.BACKOFF
+
+
 def test_a_pod_deleted_during_its_attempt_is_not_put_back() -> None:
     """The failure of an attempt whose pod was deleted changes nothing (neither does its success)."""
     harness = Harness()
@@ -180,6 +190,30 @@ def test_hints_see_the_pod_before_and_after_its_own_update() -> None:
     harness.fail(queued, TAINTS)
 
     assert seen == [(first, second), (second, third)]
+
+
+def test_an_object_from_an_earlier_attempt_does_not_come_back() -> None:
+    """An update kept during one attempt does not replace what a later update brought."""
+    harness = Harness()
+    queued = _in_flight(harness)
+    harness.queue.update(pod_info("pod", labels={"version": "1"}), harness.now)
+    harness.fail(queued, FIT)
+    newest = pod_info("pod", labels={"version": "2"})
+    harness.queue.update(newest, harness.now)
+    harness.queue.activate(["uid-pod"], harness.now)
+    harness.fail(harness.pop(), FIT)
+
+    assert queued.pod_info is newest
+
+
+def test_activating_a_pod_in_flight_concerns_no_other() -> None:
+    """Only the pod that was to be activated backs off after its failure; another one in flight waits for an event."""
+    harness = Harness()
+    activated, other = _in_flight(harness, "activated"), _in_flight(harness, "other")
+    harness.queue.activate(["uid-activated"], harness.now)
+
+    assert harness.fail(other, FIT) is Place.UNSCHEDULABLE
+    assert harness.fail(activated, FIT) is Place.BACKOFF
 
 
 def test_gates_are_looked_at_on_the_newest_object() -> None:

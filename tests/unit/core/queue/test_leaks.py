@@ -25,7 +25,7 @@ def _held_items(harness: Harness) -> int:
         + sum(len(heap._items) for heap in heaps)
         + len(parking.unschedulable)
         + len(parking.gated)
-        + len(parking._by_plugin)
+        + sum(len(waiting) for waiting in parking._by_plugin.values())
         + len(queue._in_flight)
         + queue._in_flight.recorded
     )

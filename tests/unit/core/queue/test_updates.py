@@ -106,13 +106,13 @@ def test_an_update_a_gate_did_not_ask_for_does_not_look_at_it() -> None:
         (pod_info(), pod_info(labels={"a": "b"}), ["UnschedulablePodUpdatePodLabel"]),
         (pod_info(tolerations=TOLERANT), pod_info(tolerations=TOLERANT), ["UnschedulablePodUpdate"]),
         (pod_info(), pod_info(tolerations=TOLERANT), ["UnschedulablePodUpdatePodToleration"]),
-        (pod_info(cpu_milli=200), pod_info(cpu_milli=100), ["UnschedulablePodUpdatePodScaleDown"]),
-        (pod_info(cpu_milli=100), pod_info(cpu_milli=200), ["UnschedulablePodUpdate"]),
+        (pod_info(cpu="200m"), pod_info(cpu="100m"), ["UnschedulablePodUpdatePodScaleDown"]),
+        (pod_info(cpu="100m"), pod_info(cpu="200m"), ["UnschedulablePodUpdate"]),
         (pod_info(gates=("a",)), pod_info(), ["UnschedulablePodUpdatePodSchedulingGatesEliminated"]),
         (pod_info(gates=("a", "b")), pod_info(gates=("a",)), ["UnschedulablePodUpdate"]),
         (
-            pod_info(gates=("a",), cpu_milli=200),
-            pod_info(labels={"a": "b"}, tolerations=TOLERANT, cpu_milli=100),
+            pod_info(gates=("a",), cpu="200m"),
+            pod_info(labels={"a": "b"}, tolerations=TOLERANT, cpu="100m"),
             [
                 "UnschedulablePodUpdatePodLabel",
                 "UnschedulablePodUpdatePodScaleDown",
@@ -135,9 +135,7 @@ def test_an_update_of_an_assigned_pod_has_its_own_labels() -> None:
 
 def test_scale_down_of_a_vanished_resource_is_seen() -> None:
     """A resource that the pod no longer asks for at all counts as scaled down."""
-    old, new = pod_info(), pod_info()
-    new.requests.amounts.clear()
-    (event,) = pod_update_events(old, new, EventResource.ASSIGNED_POD)
+    (event,) = pod_update_events(pod_info(), pod_info(cpu=None), EventResource.ASSIGNED_POD)
     assert event.label == "AssignedPodUpdatePodScaleDown"
 
 
