@@ -1,0 +1,200 @@
+"""ScheduleAlgorithm: from a pod and a snapshot to a decision.
+
+A decision is a resumable machine: `schedule` is a generator that yields a `CycleRequest` when it needs an answer from
+outside the core and is resumed with it, so that other pods go on meanwhile. Where nothing needs to be asked, `decide`
+is one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
+from scheduler.core.framework.evaluation import FEASIBLE, NO_NODE, FullEvaluation, Outcome
+from scheduler.core.framework.interface import Rows
+from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
+from scheduler.core.framework.runtime import Framework, PreFilterOutcome
+from scheduler.core.framework.types import PodInfo
+
+
+class CycleRequest:
+    """Something a cycle needs from outside the core; the shell performs it and resumes the cycle with the answer."""
+
+
+class Rng(Protocol):
+    """Where ties are decided; `random.Random` in the running scheduler."""
+
+    def randrange(self, stop: int) -> int:
+        """A whole number from 0 to stop - 1."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """What one attempt came to. A value of its own: it shares nothing with the live columns.
+
+    Attributes:
+        node_name: the chosen node; None when the pod fits nowhere, `diagnosis` then says why.
+        feasible: number of nodes that pass all filters.
+        evaluated: number of nodes that were looked at.
+        verdicts: each node's verdict; None if no node was looked at.
+        profile_generation: of the configuration the decision was made with.
+    """
+
+    pod: PodInfo
+    profile_name: str
+    profile_generation: int
+    node_name: str | None = None
+    feasible: int = 0
+    evaluated: int = 0
+    verdicts: NodeVerdicts | None = None
+    diagnosis: Diagnosis | None = None
+
+
+Steps: TypeAlias = "Generator[CycleRequest, object, Decision]"
+
+
+class ScheduleAlgorithm:
+    """Schedules pods of one profile on a snapshot. Cheap to make; one for the life of the profile."""
+
+    def __init__(
+        self, snapshot: Snapshot, framework: Framework, rng: Rng, recorder: CycleRecorder | None = None
+    ) -> None:
+        self._snapshot = snapshot
+        self._framework = framework
+        self._rng = rng
+        self._recorder = recorder or SilentRecorder()
+
+    def predicates(self) -> tuple[str, ...]:
+        """Names of the active filter plugins, in order."""
+        return tuple(plugin.name for plugin in self._framework.filters)
+
+    def prioritizers(self) -> dict[str, int]:
+        """Weights of the active score plugins, by name."""
+        return {part.plugin.name: part.weight for part in self._framework.scores}
+
+    def schedule(self, state: CycleState, pod: PodInfo) -> Steps:
+        """One attempt: refresh, PreFilter, Filter, Score, select host. Returns a Decision, with or without a node.
+
+        Raises:
+            PluginError: a plugin broke its contract.
+            Exception: whatever a plugin raises; the caller counts it, logs it with the pod and retries.
+        """
+        snapshot, framework = self._snapshot, self._framework
+        # 1. Bring the columns up to date.
+        snapshot.refresh()
+        decision = Decision(pod, framework.profile_name, framework.generation)
+        if not snapshot.nodes.existing:
+            decision.diagnosis = Diagnosis(0)
+            return decision
+        # 2. PreFilter: may end the attempt or narrow the nodes.
+        narrowed = framework.pre_filter(state, pod, snapshot)
+        if narrowed.status is not None:
+            decision.diagnosis = _rejected_before_filter(snapshot, narrowed)
+            return decision
+        # 3. Filter.
+        started = self._recorder.clock()
+        outcome = self._filter(state, pod, narrowed)
+        feasible = int(np.count_nonzero(outcome.rejected_by == FEASIBLE))
+        self._record("Filter", "Success" if feasible else "Unschedulable", started)
+        decision.feasible = feasible
+        decision.verdicts = self._verdicts(pod, outcome, narrowed)
+        decision.evaluated = int(np.count_nonzero(outcome.rejected_by != NO_NODE))
+        if not feasible:
+            decision.diagnosis = self._diagnosis(decision.verdicts, decision.evaluated)
+            return decision
+        # 4. Score, unless there is nothing to choose.
+        if feasible > 1 and not isinstance(outcome, FullEvaluation):
+            started = self._recorder.clock()
+            framework.evaluations.score(state, pod, snapshot, outcome)
+            self._record("Score", "Success", started)
+        # 5. Select the host.
+        decision.node_name = self._select_host(outcome)
+        return decision
+        yield  # a generator from the start: extenders and preemption ask through it
+
+    def evaluate(self, state: CycleState, pod: PodInfo) -> tuple[PreFilterOutcome, FullEvaluation]:
+        """Every node's verdict and every plugin's scores, even where `schedule` would stop early; refreshes first.
+
+        Nodes that PreFilter left out are not among the rows: the others are scored among themselves.
+        """
+        self._snapshot.refresh()
+        narrowed = self._framework.pre_filter(state, pod, self._snapshot)
+        rows = self._rows(narrowed)
+        return narrowed, self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, rows)
+
+    def fits(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
+        """Whether the node passes all filters on the current state; asked again after a wait, before the pod is assumed."""
+        self._snapshot.refresh()
+        row = self._snapshot.nodes.row_of(node_name)
+        if row is None:
+            return False
+        outcome = self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, np.array([row], np.intp))
+        return bool(outcome.feasible[0])
+
+    def _filter(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome) -> Outcome:
+        evaluations = self._framework.evaluations
+        if narrowed.node_names is None:
+            return evaluations.filter(state, pod, self._snapshot, narrowed.skipped)
+        return evaluations.evaluate_rows(state, pod, self._snapshot, self._rows(narrowed))
+
+    def _rows(self, narrowed: PreFilterOutcome) -> Rows:
+        if narrowed.node_names is None:
+            return slice(0, self._snapshot.nodes.count)
+        known = (self._snapshot.nodes.row_of(name) for name in narrowed.node_names)
+        return np.array(sorted(row for row in known if row is not None), np.intp)
+
+    def _verdicts(self, pod: PodInfo, outcome: Outcome, narrowed: PreFilterOutcome) -> NodeVerdicts:
+        rows = None if isinstance(outcome.rows, slice) else outcome.rows.tolist()
+        return NodeVerdicts(
+            pod,
+            self._snapshot.nodes.name_tuple(),
+            rows,
+            outcome.rejected_by.copy(),
+            outcome.verdicts.copy(),
+            self._framework.filters,
+            left_out_status(narrowed.narrowing_plugins, empty=False) if rows is not None else None,
+        )
+
+    def _diagnosis(self, verdicts: NodeVerdicts, evaluated: int) -> Diagnosis:
+        nodes = self._snapshot.nodes.existing
+        plugins = {status.plugin for status, _ in verdicts.grouped()}
+        if verdicts.left_out is not None:
+            plugins.update(verdicts.left_out.plugin.split(","))
+        return Diagnosis(
+            nodes,
+            verdicts=verdicts,
+            left_out_count=nodes - evaluated if verdicts.left_out is not None else 0,
+            unschedulable_plugins=frozenset(plugins),
+        )
+
+    def _select_host(self, outcome: Outcome) -> str:
+        best = np.flatnonzero(outcome.totals == outcome.totals.max())
+        position = int(best[self._rng.randrange(len(best))]) if len(best) > 1 else int(best[0])
+        return self._snapshot.nodes.names[outcome.row(position)]
+
+    def _record(self, extension_point: str, status: str, started: float) -> None:
+        seconds = self._recorder.clock() - started
+        self._recorder.extension_point(self._framework.profile_name, extension_point, status, seconds)
+
+
+def decide(snapshot: Snapshot, pod: PodInfo, framework: Framework, rng: Rng) -> Decision:
+    """One attempt in one call, for profiles that ask nothing from outside the core."""
+    steps = ScheduleAlgorithm(snapshot, framework, rng).schedule(CycleState(), pod)
+    try:
+        request = next(steps)
+    except StopIteration as finished:
+        decision: Decision = finished.value
+        return decision
+    raise RuntimeError(f"the profile asks {request!r} from outside the core: run it with `schedule`")
+
+
+def _rejected_before_filter(snapshot: Snapshot, narrowed: PreFilterOutcome) -> Diagnosis:
+    status = narrowed.status
+    plugins = frozenset(status.plugin.split(",")) if status is not None and status.plugin else frozenset()
+    return Diagnosis(snapshot.nodes.existing, rejection=status, unschedulable_plugins=plugins)

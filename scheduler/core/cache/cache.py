@@ -1,0 +1,201 @@
+"""What the scheduler believes of nodes and of the pods on them, placements in flight included.
+
+A pod in the cache::
+
+                assume_pod                add_pod (the watch confirms)
+     Initial ---------------> Assumed ------------------------------> Added ---+
+      |  ^                      |  |                                   ^ |  ^  | update_pod
+      |  |     forget_pod       |  | remove_pod                        | |  +--+
+      |  +----------------------+  +------------> Deleted <------------+-+
+      |                                              ^       remove_pod
+      +----------------------------------------------|----> Added
+                        add_pod (bound elsewhere)
+
+Assumptions: the watch is the truth, so an assumed pod that the watch shows on another node moves there; an assumed pod
+never expires by time, since a bind that is slow may still succeed: it leaves by confirmation, `forget_pod` or a delete.
+Pods may name a node before its object arrives and may outlive it; they are counted all the while.
+
+Only `event_handlers` and the scheduling cycle write here, on the scheduling loop. `Snapshot.refresh` takes the changes.
+"""
+
+from dataclasses import dataclass
+
+from scheduler.api.types import Node
+from scheduler.core.cache.anti_affinity import ExistingAntiAffinity, required_anti_affinity
+from scheduler.core.cache.node_info import NodeInfo
+from scheduler.core.framework.types import PodInfo
+
+
+@dataclass(slots=True)
+class PodState:
+    """A pod in the cache.
+
+    Attributes:
+        node_name: the node it counts on.
+        assumed: whether only our own decision puts it there, not yet the watch.
+    """
+
+    pod: PodInfo
+    node_name: str
+    assumed: bool
+
+
+class CacheError(Exception):
+    """A transition that the state machine does not have: a fault in the caller."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """Node infos changed since the last `Cache.take_changes`, by row."""
+
+    nodes: dict[int, NodeInfo]
+    usage: dict[int, NodeInfo]
+
+
+class Cache:
+    """Node infos and pod states."""
+
+    def __init__(self) -> None:
+        self.existing_anti_affinity = ExistingAntiAffinity()
+        self._nodes: dict[str, NodeInfo] = {}
+        self._pods: dict[str, PodState] = {}
+        self._assumed: set[str] = set()
+        self._free_rows: list[int] = []
+        self._rows = 0
+        self._changes = Changes({}, {})
+
+    # --- pods
+
+    def assume_pod(self, pod: PodInfo, node_name: str) -> None:
+        """Count a pod on the node just chosen for it.
+
+        Raises:
+            CacheError: the pod is in the cache already.
+        """
+        if pod.uid in self._pods:
+            raise CacheError(f"pod {pod.key} ({pod.uid}) is in the cache, it can't be assumed")
+        self._insert(PodState(pod, node_name, assumed=True))
+        self._assumed.add(pod.uid)
+
+    def forget_pod(self, uid: str) -> None:
+        """Take back an assumption that came to nothing; does nothing if the watch has decided meanwhile."""
+        if uid in self._assumed:
+            self._delete(uid)
+
+    def add_pod(self, pod: PodInfo, node_name: str) -> None:
+        """The watch shows a pod on a node: confirm the assumption, correct it, or learn of the pod."""
+        state = self._pods.get(pod.uid)
+        if state is not None:
+            self._replace(state, pod, node_name)
+        else:
+            self._insert(PodState(pod, node_name, assumed=False))
+
+    def update_pod(self, pod: PodInfo, node_name: str) -> None:
+        """The watch shows a pod on a node with changes; an unknown pod is added."""
+        self.add_pod(pod, node_name)
+
+    def remove_pod(self, uid: str) -> None:
+        """The watch shows that the pod is gone or finished; does nothing for an unknown one."""
+        if uid in self._pods:
+            self._delete(uid)
+
+    def pod_state(self, uid: str) -> PodState | None:
+        """The pod's state, None when it isn't here."""
+        return self._pods.get(uid)
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the pod counts by our own decision only."""
+        return uid in self._assumed
+
+    # --- nodes
+
+    def add_node(self, node: Node) -> None:
+        """The watch shows a node, new or changed."""
+        info = self._info(node.metadata.name)
+        info.node = node
+        self._changes.nodes[info.row] = info
+        self._changes.usage[info.row] = info
+
+    def remove_node(self, name: str) -> None:
+        """The watch shows that the node is gone; its pods stay counted until their own deletes come."""
+        info = self._nodes.get(name)
+        if info is None or info.node is None:
+            return
+        info.node = None
+        self._changes.nodes[info.row] = info
+        self._drop_if_empty(info)
+
+    def node_info(self, name: str) -> NodeInfo | None:
+        """The node's info, which may lack its object."""
+        return self._nodes.get(name)
+
+    # --- as a whole
+
+    def take_changes(self) -> Changes:
+        """What changed since the last call; called by the snapshot at the start of each cycle."""
+        taken, self._changes = self._changes, Changes({}, {})
+        return taken
+
+    def sizes(self) -> dict[str, int]:
+        """Numbers for the metric ``scheduler_cache_size``: nodes, pods, assumed_pods."""
+        return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
+
+    def node_infos(self) -> list[NodeInfo]:
+        """All node infos; for dumps, comparisons and tests."""
+        return list(self._nodes.values())
+
+    # --- transitions
+
+    def _insert(self, state: PodState) -> None:
+        info = self._info(state.node_name)
+        info.add_pod(state.pod)
+        self._pods[state.pod.uid] = state
+        self.existing_anti_affinity.add(state.pod)
+        self._changes.usage[info.row] = info
+
+    def _delete(self, uid: str) -> None:
+        state = self._pods.pop(uid)
+        self._assumed.discard(uid)
+        info = self._nodes[state.node_name]
+        info.remove_pod(uid)
+        self.existing_anti_affinity.remove(state.pod)
+        self._changes.usage[info.row] = info
+        self._drop_if_empty(info)
+
+    def _replace(self, state: PodState, pod: PodInfo, node_name: str) -> None:
+        old = state.pod
+        if state.node_name == node_name and counts_alike(old, pod):
+            self._nodes[node_name].pods[pod.uid] = pod
+            state.pod = pod
+            state.assumed = False
+            self._assumed.discard(pod.uid)
+            return
+        self._delete(pod.uid)
+        self._insert(PodState(pod, node_name, assumed=False))
+
+    def _info(self, name: str) -> NodeInfo:
+        info = self._nodes.get(name)
+        if info is None:
+            if self._free_rows:
+                row = self._free_rows.pop()
+            else:
+                row = self._rows
+                self._rows += 1
+            info = self._nodes[name] = NodeInfo(name, row)
+        return info
+
+    def _drop_if_empty(self, info: NodeInfo) -> None:
+        if info.node is None and not info.pods:
+            del self._nodes[info.name]
+            self._free_rows.append(info.row)
+            self._changes.nodes[info.row] = info
+            self._changes.usage[info.row] = info
+
+
+def counts_alike(old: PodInfo, new: PodInfo) -> bool:
+    """Whether a changed pod leaves its node's columns and counters as they are (status updates do)."""
+    return (
+        old.requests == new.requests
+        and old.host_ports == new.host_ports
+        and required_anti_affinity(old) is required_anti_affinity(new)
+    )

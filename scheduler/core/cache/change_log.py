@@ -1,0 +1,38 @@
+"""Which rows changed since a reader last looked."""
+
+from scheduler.core.framework.types import RowIndex
+
+import numpy as np
+
+
+class ChangeLog:
+    """An append-only list of changed rows, read by position and bounded in length.
+
+    A reader keeps the `end` it has seen and asks `since` for what came later.
+    """
+
+    __slots__ = ("_limit", "_rows", "_start")
+
+    def __init__(self, limit: int = 16_384) -> None:
+        self._rows: list[int] = []
+        self._start = 0
+        self._limit = limit
+
+    @property
+    def end(self) -> int:
+        """The position after the newest entry."""
+        return self._start + len(self._rows)
+
+    def append(self, row: int) -> None:
+        """Note that a row changed; the oldest half is dropped when the log is full."""
+        self._rows.append(row)
+        if len(self._rows) > self._limit:
+            dropped = len(self._rows) // 2
+            del self._rows[:dropped]
+            self._start += dropped
+
+    def since(self, position: int) -> RowIndex | None:
+        """Distinct rows changed since `position`, sorted; None when that is too long ago to tell: all may have."""
+        if position < self._start:
+            return None
+        return np.array(sorted(set(self._rows[position - self._start :])), np.intp)

@@ -1,0 +1,315 @@
+"""All nodes as columns: one array a property, one row a node.
+
+Rows are stable: a node keeps its row while it is known, a freed row is used again. Arrays grow by doubling; columns are
+handed out cut to `count` rows (the highest row in use plus one), so a row without a node is one whose `exists` is False.
+Only the snapshot writes here.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+import numpy as np
+
+from scheduler.api.quantity import milli_value, value
+from scheduler.api.requests import HostPort
+from scheduler.api.types import Node, Taint
+from scheduler.core.cache.interning import Interned
+from scheduler.core.cache.node_info import NodeInfo
+from scheduler.core.framework.types import BoolArray, IntArray
+
+MISSING: Final = -1
+"""Value id of a node that lacks a label."""
+
+_SMALLEST_CAPACITY: Final = 64
+
+
+class LabelColumn:
+    """One label key over all nodes.
+
+    Attributes:
+        values: the distinct values in use, by id.
+        ids: int32 value id a row; MISSING where the node lacks the label.
+    """
+
+    __slots__ = ("ids", "values")
+
+    def __init__(self, capacity: int) -> None:
+        self.values: Interned[str] = Interned()
+        self.ids = np.full(capacity, MISSING, np.int32)
+
+    def write(self, row: int, label: str | None) -> None:
+        """Set the row's value, None for a node without the label."""
+        old = int(self.ids[row])
+        self.ids[row] = MISSING if label is None else self.values.acquire(label)
+        if old != MISSING:
+            self.values.release(old)
+
+
+class ImageTable:
+    """Which rows have which image.
+
+    Attributes:
+        rows: image name to the rows that have it.
+        size_bytes: image name to its size, as the first node that reported it said (kube-scheduler keeps that one too).
+        version: grows with every change.
+    """
+
+    __slots__ = ("_by_row", "rows", "size_bytes", "version")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, set[int]] = {}
+        self.size_bytes: dict[str, int] = {}
+        self.version = 0
+        self._by_row: dict[int, frozenset[str]] = {}
+
+    def write(self, row: int, node: Node | None) -> None:
+        """Replace what is known of the row's images."""
+        images = (node.status.images if node is not None else None) or ()
+        sizes = {name: image.size_bytes or 0 for image in reversed(images) for name in reversed(image.names or ())}
+        before = self._by_row.get(row, frozenset())
+        if before == sizes.keys():
+            return
+        self.version += 1
+        for name in before - sizes.keys():
+            self.rows[name].discard(row)
+            if not self.rows[name]:
+                del self.rows[name], self.size_bytes[name]
+        for name in sizes.keys() - before:
+            self.rows.setdefault(name, set()).add(row)
+            self.size_bytes.setdefault(name, sizes[name])
+        if sizes:
+            self._by_row[row] = frozenset(sizes)
+        else:
+            self._by_row.pop(row, None)
+
+
+class PortTable:
+    """Which host ports are taken on which rows.
+
+    Attributes:
+        rows: (protocol, port) to the host IPs on which it is taken, each with the rows.
+    """
+
+    __slots__ = ("_by_row", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, int], dict[str, set[int]]] = {}
+        self._by_row: dict[int, frozenset[HostPort]] = {}
+
+    def write(self, row: int, ports: Collection[HostPort]) -> None:
+        """Replace what is known of the row's ports."""
+        before = self._by_row.get(row)
+        if not ports and before is None:
+            return
+        before, after = before or frozenset(), frozenset(ports)
+        for port in before - after:
+            by_ip = self.rows[port.protocol, port.port]
+            by_ip[port.ip].discard(row)
+            if not by_ip[port.ip]:
+                del by_ip[port.ip]
+            if not by_ip:
+                del self.rows[port.protocol, port.port]
+        for port in after - before:
+            self.rows.setdefault((port.protocol, port.port), {}).setdefault(port.ip, set()).add(row)
+        if after:
+            self._by_row[row] = after
+        else:
+            del self._by_row[row]
+
+
+class NodeColumns:
+    """The columns themselves. Read by plugins, written by `Snapshot`.
+
+    Attributes:
+        count: rows handed out so far; every column has this length.
+        existing: how many of them hold a Node object.
+        names: node name a row (kept for a row whose node is gone until the row is used again).
+        taint_sets: distinct tuples of taints, by the id in `taint_set_ids`.
+        images, ports: which rows have which image, and which host port taken.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.existing = 0
+        self.names: list[str] = []
+        self.taint_sets: Interned[tuple[Taint, ...]] = Interned()
+        self.images = ImageTable()
+        self.ports = PortTable()
+        self._rows: dict[str, int] = {}
+        self._name_tuple: tuple[str, ...] | None = None
+        self._nodes: list[Node | None] = []
+        self._capacity = _SMALLEST_CAPACITY
+        self._exists = np.zeros(self._capacity, np.bool_)
+        self._unschedulable = np.zeros(self._capacity, np.bool_)
+        self._taint_set_ids = np.full(self._capacity, MISSING, np.int32)
+        self._pod_count = np.zeros(self._capacity, np.int64)
+        self._allowed_pods = np.zeros(self._capacity, np.int64)
+        self._non_zero_cpu_milli = np.zeros(self._capacity, np.int64)
+        self._non_zero_memory_bytes = np.zeros(self._capacity, np.int64)
+        self._allocatable: dict[str, IntArray] = {}
+        self._requested: dict[str, IntArray] = {}
+        self._labels: dict[str, LabelColumn] = {}
+
+    # --- reading
+
+    def row_of(self, name: str) -> int | None:
+        """The row of the node with this name, None if there is no such node."""
+        return self._rows.get(name)
+
+    def name_tuple(self) -> tuple[str, ...]:
+        """`names` as they are now, for keeping; one object until a node comes or goes."""
+        if self._name_tuple is None:
+            self._name_tuple = tuple(self.names)
+        return self._name_tuple
+
+    def node(self, row: int) -> Node | None:
+        """The Node object of a row."""
+        return self._nodes[row]
+
+    @property
+    def exists(self) -> BoolArray:
+        """Which rows hold a node."""
+        return self._exists[: self.count]
+
+    @property
+    def unschedulable(self) -> BoolArray:
+        """Which nodes are cordoned (``spec.unschedulable``)."""
+        return self._unschedulable[: self.count]
+
+    @property
+    def taint_set_ids(self) -> IntArray:
+        """Id of each node's tuple of taints in `taint_sets`."""
+        return self._taint_set_ids[: self.count]
+
+    @property
+    def pod_count(self) -> IntArray:
+        """Pods on each node."""
+        return self._pod_count[: self.count]
+
+    @property
+    def allowed_pods(self) -> IntArray:
+        """Allocatable ``pods`` of each node."""
+        return self._allowed_pods[: self.count]
+
+    @property
+    def non_zero_cpu_milli(self) -> IntArray:
+        """Requested cpu with scoring's default for pods that state none."""
+        return self._non_zero_cpu_milli[: self.count]
+
+    @property
+    def non_zero_memory_bytes(self) -> IntArray:
+        """Requested memory with scoring's default for pods that state none."""
+        return self._non_zero_memory_bytes[: self.count]
+
+    def allocatable(self, resource: str) -> IntArray:
+        """What each node offers of a resource (cpu in milli, others in units); 0 where it does not state it."""
+        return self._resource(self._allocatable, resource)[: self.count]
+
+    def requested(self, resource: str) -> IntArray:
+        """What the pods on each node ask of a resource, in the unit of `allocatable`."""
+        return self._resource(self._requested, resource)[: self.count]
+
+    def label(self, key: str) -> tuple[IntArray, Interned[str]]:
+        """Value ids of a label over all nodes (MISSING where absent) and the table they index."""
+        column = self._labels.get(key)
+        if column is None:
+            column = self._labels[key] = LabelColumn(self._capacity)
+            for row, node in enumerate(self._nodes):
+                if node is not None and node.metadata.labels and key in node.metadata.labels:
+                    column.write(row, node.metadata.labels[key])
+        return column.ids[: self.count], column.values
+
+    # --- writing
+
+    def write_node(self, row: int, name: str, node: Node | None) -> None:
+        """Replace all that comes from the Node object; None when it is gone."""
+        self._reserve(row)
+        self._forget_name(row, name, node)
+        self._nodes[row] = node
+        self.existing += int(node is not None) - int(self._exists[row])
+        self._exists[row] = node is not None
+        self._unschedulable[row] = bool(node is not None and node.spec.unschedulable)
+        self._write_taints(row, tuple(node.spec.taints or ()) if node is not None else None)
+        self._write_allocatable(row, (node.status.allocatable if node is not None else None) or {})
+        labels = (node.metadata.labels if node is not None else None) or {}
+        for key, column in self._labels.items():
+            column.write(row, labels.get(key))
+        self.images.write(row, node)
+
+    def write_usage(self, row: int, info: NodeInfo) -> None:
+        """Replace all that comes from the pods on the node."""
+        self._reserve(row)
+        self._pod_count[row] = len(info.pods)
+        self._non_zero_cpu_milli[row] = info.non_zero_cpu_milli
+        self._non_zero_memory_bytes[row] = info.non_zero_memory_bytes
+        requested = info.requested
+        for name in requested:
+            self._resource(self._requested, name)
+        for name, column in self._requested.items():
+            column[row] = requested.get(name, 0)
+        self.ports.write(row, info.used_ports)
+
+    def _forget_name(self, row: int, name: str, node: Node | None) -> None:
+        previous = self.names[row]
+        self._name_tuple = None
+        if self._rows.get(previous) == row and (node is None or previous != name):
+            del self._rows[previous]
+        if node is not None:
+            self._rows[name] = row
+        self.names[row] = name
+
+    def _write_taints(self, row: int, taints: tuple[Taint, ...] | None) -> None:
+        old = int(self._taint_set_ids[row])
+        self._taint_set_ids[row] = MISSING if taints is None else self.taint_sets.acquire(taints)
+        if old != MISSING:
+            self.taint_sets.release(old)
+
+    def _write_allocatable(self, row: int, quantities: dict[str, str | int | float]) -> None:
+        self._allowed_pods[row] = value(quantities.get("pods", 0))
+        amounts = {
+            name: milli_value(quantity) if name == "cpu" else value(quantity)
+            for name, quantity in quantities.items()
+            if name != "pods"
+        }
+        for name in amounts:
+            self._resource(self._allocatable, name)
+        for name, column in self._allocatable.items():
+            column[row] = amounts.get(name, 0)
+
+    def _resource(self, columns: dict[str, IntArray], resource: str) -> IntArray:
+        column = columns.get(resource)
+        if column is None:
+            column = columns[resource] = np.zeros(self._capacity, np.int64)
+        return column
+
+    def _reserve(self, row: int) -> None:
+        if row < self.count:
+            return
+        self.names.extend("" for _ in range(row + 1 - self.count))
+        self._nodes.extend(None for _ in range(row + 1 - self.count))
+        self.count = row + 1
+        self._name_tuple = None
+        if row < self._capacity:
+            return
+        while self._capacity <= row:
+            self._capacity *= 2
+        for name in (
+            "_exists",
+            "_unschedulable",
+            "_pod_count",
+            "_allowed_pods",
+            "_non_zero_cpu_milli",
+            "_non_zero_memory_bytes",
+        ):
+            setattr(self, name, self._grown(getattr(self, name), 0))
+        self._taint_set_ids = self._grown(self._taint_set_ids, MISSING)
+        for columns in (self._allocatable, self._requested):
+            for resource, column in columns.items():
+                columns[resource] = self._grown(column, 0)
+        for label in self._labels.values():
+            label.ids = self._grown(label.ids, MISSING)
+
+    def _grown(self, column: IntArray, fill: int) -> IntArray:
+        wider = np.full(self._capacity, fill, column.dtype)
+        wider[: len(column)] = column
+        return wider

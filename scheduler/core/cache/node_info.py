@@ -1,0 +1,60 @@
+"""A node with the pods on it, kept up to date one pod at a time."""
+
+from collections import Counter
+
+from scheduler.api.requests import HostPort
+from scheduler.api.types import Node
+from scheduler.core.framework.types import PodInfo
+
+
+class NodeInfo:
+    """What is known of one node: its object, its pods, and their sums.
+
+    It exists as soon as a pod names the node or the Node object arrives, and lives until both are gone.
+
+    Attributes:
+        row: the node's row in the columns for as long as this object lives.
+        node: the Node object; None while only its pods are known.
+        pods: pods on the node by UID, assumed ones included, in the order in which they came.
+        requested: resource name to what the pods ask (cpu in milli, others in units).
+        non_zero_cpu_milli, non_zero_memory_bytes: the same with scoring's defaults for pods that ask nothing.
+        used_ports: host ports with the number of containers that take them.
+    """
+
+    __slots__ = ("name", "node", "non_zero_cpu_milli", "non_zero_memory_bytes", "pods", "requested", "row", "used_ports")
+
+    def __init__(self, name: str, row: int) -> None:
+        self.name = name
+        self.row = row
+        self.node: Node | None = None
+        self.pods: dict[str, PodInfo] = {}
+        self.requested: dict[str, int] = {}
+        self.non_zero_cpu_milli = 0
+        self.non_zero_memory_bytes = 0
+        self.used_ports: Counter[HostPort] = Counter()
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Count `pod` in. It must not be here yet."""
+        self.pods[pod.uid] = pod
+        self._count(pod, 1)
+
+    def remove_pod(self, uid: str) -> PodInfo:
+        """Take the pod out and give it back.
+
+        Raises:
+            KeyError: no such pod on this node.
+        """
+        pod = self.pods.pop(uid)
+        self._count(pod, -1)
+        return pod
+
+    def _count(self, pod: PodInfo, sign: int) -> None:
+        requested = self.requested
+        for name, amount in pod.requests.amounts:
+            requested[name] = requested.get(name, 0) + sign * amount
+        self.non_zero_cpu_milli += sign * pod.requests.non_zero_cpu_milli
+        self.non_zero_memory_bytes += sign * pod.requests.non_zero_memory_bytes
+        for port in pod.host_ports:
+            self.used_ports[port] += sign
+            if not self.used_ports[port]:
+                del self.used_ports[port]

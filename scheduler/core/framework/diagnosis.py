@@ -1,0 +1,127 @@
+"""Why a pod fits nowhere, as data and as the sentence that users see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler.core.framework.evaluation import FEASIBLE, NO_NODE, Int8Array
+from scheduler.core.framework.status import Code, Reason, Status
+from scheduler.core.framework.types import IntArray, PodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.framework.interface import FilterPlugin
+
+NO_NODES_AVAILABLE = "no nodes available to schedule pods"
+
+
+@dataclass(slots=True)
+class NodeVerdicts:
+    """Each node's verdict about one pod, as arrays; turned into statuses on demand. Owns its data.
+
+    Attributes:
+        names: name a row of the snapshot at that time.
+        rows: rows that the arrays are about; None for all.
+        rejected_by, verdicts: as in `Outcome`.
+        filters: the profile's filter plugins, which `rejected_by` indexes.
+        left_out: status of nodes that are not among `rows`.
+    """
+
+    pod: PodInfo
+    names: Sequence[str]
+    rows: Sequence[int] | None
+    rejected_by: Int8Array
+    verdicts: IntArray
+    filters: Sequence[FilterPlugin]
+    left_out: Status | None = None
+
+    def status(self, position: int) -> Status | None:
+        """The status of the node at a position of the arrays; None if it is feasible (or no node)."""
+        plugin_index = int(self.rejected_by[position])
+        if plugin_index in (FEASIBLE, NO_NODE):
+            return None
+        return self._status_of(plugin_index, int(self.verdicts[position]))
+
+    def by_node(self) -> dict[str, Status | None]:
+        """Status by node name for all nodes that were looked at. For people and tests, not for the cycle."""
+        rows = range(len(self.rejected_by)) if self.rows is None else self.rows
+        return {
+            self.names[row]: self.status(position)
+            for position, row in enumerate(rows)
+            if self.rejected_by[position] != NO_NODE
+        }
+
+    def grouped(self) -> list[tuple[Status, int]]:
+        """Distinct statuses of rejected nodes, each with the number of nodes; one step a distinct verdict."""
+        rejected = (self.rejected_by != FEASIBLE) & (self.rejected_by != NO_NODE)
+        pairs = np.stack((self.rejected_by[rejected].astype(np.int64), self.verdicts[rejected].astype(np.int64)))
+        distinct, counts = np.unique(pairs, axis=1, return_counts=True)
+        return [
+            (self._status_of(int(index), int(verdict)), int(count))
+            for (index, verdict), count in zip(distinct.T, counts, strict=True)
+        ]
+
+    def _status_of(self, plugin_index: int, verdict: int) -> Status:
+        plugin = self.filters[plugin_index]
+        status = plugin.status(self.pod, verdict)
+        return Status(status.code, status.reasons, plugin.name)
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """Why an attempt found no node.
+
+    Attributes:
+        nodes: number of nodes in the snapshot.
+        rejection: the PreFilter status that ended the attempt before any node was looked at.
+        verdicts: each node's verdict, when nodes were looked at.
+        left_out_count: nodes that a PreFilter plugin left out.
+        unschedulable_plugins: who rejected, for the queue.
+        post_filter_message: what the PostFilter plugins had to say.
+    """
+
+    nodes: int
+    rejection: Status | None = None
+    verdicts: NodeVerdicts | None = None
+    left_out_count: int = 0
+    unschedulable_plugins: frozenset[str] = frozenset()
+    post_filter_message: str = ""
+    pending_plugins: frozenset[str] = field(default=frozenset())
+
+    def reason_counts(self) -> Counter[str]:
+        """Nodes by reason text; a node may count in several."""
+        counts: Counter[str] = Counter()
+        if self.verdicts is None:
+            return counts
+        for status, number in self.verdicts.grouped():
+            for reason in status.reasons:
+                counts[reason.text] += number
+        if self.verdicts.left_out is not None and self.left_out_count:
+            for reason in self.verdicts.left_out.reasons:
+                counts[reason.text] += self.left_out_count
+        return counts
+
+    def message(self) -> str:
+        """The text of the condition PodScheduled and of the event FailedScheduling, as kube-scheduler writes it."""
+        if not self.nodes:
+            return NO_NODES_AVAILABLE
+        if self.rejection is not None:
+            causes = f" {self.rejection.message}."
+        else:
+            parts = sorted(f"{count} {text}" for text, count in self.reason_counts().items())
+            causes = f" {', '.join(parts)}." if parts else ""
+        tail = f" {self.post_filter_message}" if self.post_filter_message else ""
+        return f"0/{self.nodes} nodes are available:{causes}{tail}"
+
+
+def left_out_status(plugins: Sequence[str], *, empty: bool) -> Status:
+    """The status of nodes outside the sets that PreFilter plugins gave; `empty` when the sets have nothing in common."""
+    if len(plugins) == 1 and empty:
+        text = f"node(s) didn't satisfy plugin {plugins[0]}"
+    else:
+        text = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]{' simultaneously' if empty else ''}"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (Reason(text),), ",".join(plugins))

@@ -1,0 +1,359 @@
+"""Every node's verdict and score for a pod, kept between pods that read alike.
+
+Results about rows are kept in two layers, both keyed by plugin signatures and caught up only when used:
+
+* `NodePart`: plugins whose answer depends on Node objects alone (taints, affinity, images ...). Placing pods does not
+  touch it; all pods of an application, and most applications of a cluster, share a handful of them.
+* `Whole`: a node part plus the plugins that look at what runs on a node (resources, ports). After a placement one
+  row of it is out of date, and only for the pods that come to use it again.
+
+Plugins that depend on the cluster are asked in every cycle on top of that.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Rows, ScorePlugin
+from scheduler.core.framework.scoring import normalized
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.cache.change_log import ChangeLog
+    from scheduler.core.cache.snapshot import Snapshot
+
+FEASIBLE: Final = 127
+"""`rejected_by` of a row that no plugin rejects."""
+NO_NODE: Final = -1
+"""`rejected_by` of a row without a node."""
+INFEASIBLE: Final = -1
+"""Total of a row that is not feasible."""
+
+_FEW_ROWS: Final = 8
+"""Up to so many changed rows are asked about one by one, in plain integers."""
+
+Int8Array = npt.NDArray[np.int8]
+K = TypeVar("K", bound=Hashable)
+E = TypeVar("E", bound="_Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart:
+    """A score plugin with its weight and its index in the profile's order."""
+
+    plugin: ScorePlugin
+    weight: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What filtering and scoring said about `rows` (all of them, or the few a PreFilter plugin left).
+
+    Attributes:
+        rejected_by: int8 a row: FEASIBLE, NO_NODE, or the index of the first filter plugin that rejects the node.
+        verdicts: int32 a row: that plugin's verdict.
+        totals: int64 a row: weighted scores added up, INFEASIBLE where the node is not feasible. Scores equal for all
+            nodes may be left out, so totals rank nodes but are not the numbers kube-scheduler would log.
+        raw_of_nodes: raw scores that are yet to be normalised over the feasible nodes.
+    """
+
+    rows: Rows
+    rejected_by: Int8Array
+    verdicts: IntArray
+    totals: IntArray
+    raw_of_nodes: Sequence[tuple[ScorePart, IntArray]] = ()
+
+    def row(self, position: int) -> int:
+        """The row that stands at a position of the arrays."""
+        return position if isinstance(self.rows, slice) else int(self.rows[position])
+
+
+@dataclass(slots=True)
+class _Kept:
+    pod: PodInfo
+    rejected_by: Int8Array
+    verdicts: IntArray
+    scores: IntArray
+    position: int
+
+
+@dataclass(slots=True)
+class NodePart(_Kept):
+    """Verdicts and scores that depend on Node objects alone.
+
+    Attributes:
+        scores: int64 a row: weighted scores of plugins that need no normalising.
+        raw: raw scores of the others.
+        ranking: those of `raw` that are not zero everywhere: the others rank nothing.
+    """
+
+    raw: list[tuple[ScorePart, IntArray]] = field(default_factory=list)
+    ranking: list[tuple[ScorePart, IntArray]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Whole(_Kept):
+    """A node part with what pods on the nodes add; `scores` are totals, INFEASIBLE where a plugin rejects.
+
+    Attributes:
+        filter_plugins, score_plugins: those that have something to say about the pods it serves.
+    """
+
+    part: NodePart
+    filter_plugins: list[tuple[int, FilterPlugin]]
+    score_plugins: list[ScorePart]
+
+
+class _Bounded(Generic[K, E]):
+    """The entries used last, up to a number of bytes."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._entries: OrderedDict[K, E] = OrderedDict()
+        self._limit_bytes = limit_bytes
+
+    def get(self, key: K) -> E | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
+
+    def put(self, key: K, entry: E) -> None:
+        self._entries[key] = entry
+        entry_bytes = entry.rejected_by.nbytes + entry.verdicts.nbytes + entry.scores.nbytes
+        while len(self._entries) > max(2, self._limit_bytes // max(1, entry_bytes)):
+            self._entries.popitem(last=False)
+
+
+class RowEvaluations:
+    """Filters and scores pods for one profile. Used by the profile's framework within a cycle.
+
+    Args:
+        filters: all filter plugins in the profile's order; an index into it is what `rejected_by` holds.
+        scores: all score plugins with their weights.
+        limit_bytes: bound of each layer's memory.
+    """
+
+    def __init__(
+        self, filters: Sequence[FilterPlugin], scores: Sequence[ScorePart], limit_bytes: int = 96 * 1024 * 1024
+    ) -> None:
+        self._filters = tuple(enumerate(filters))
+        self._scores = tuple(scores)
+        self._filters_by = {d: tuple(f for f in self._filters if f[1].depends is d) for d in Depends}
+        self._scores_by = {d: tuple(s for s in self._scores if s.plugin.depends is d) for d in Depends}
+        self._parts: _Bounded[Hashable, NodePart] = _Bounded(limit_bytes)
+        self._wholes: _Bounded[Hashable, Whole] = _Bounded(limit_bytes)
+
+    # --- a cycle's questions
+
+    def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, skipped: frozenset[str]) -> Outcome:
+        """Verdicts of every row; the totals lack what depends on the cluster or needs normalising (`score` adds it).
+
+        `skipped` names plugins whose PreFilter said SKIP.
+        """
+        whole = self._whole(state, pod, snapshot)
+        outcome = Outcome(
+            slice(0, snapshot.nodes.count), whole.rejected_by, whole.verdicts, whole.scores, whole.part.ranking
+        )
+        active = [f for f in self._filters_by[Depends.CLUSTER] if f[1].name not in skipped]
+        if active:
+            outcome.rejected_by = outcome.rejected_by.copy()
+            outcome.verdicts = outcome.verdicts.copy()
+            self._merge_filters(active, state, pod, snapshot, outcome.rows, outcome.rejected_by, outcome.verdicts)
+            outcome.totals = np.where(outcome.rejected_by == FEASIBLE, outcome.totals, INFEASIBLE)
+        return outcome
+
+    def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, outcome: Outcome) -> None:
+        """Add to the outcome's totals what `filter` left out, over the feasible nodes."""
+        raw = list(outcome.raw_of_nodes)
+        cluster = [s for s in self._scores_by[Depends.CLUSTER] if s.plugin.score_signature(pod, snapshot) is not None]
+        if not raw and not cluster:
+            return
+        feasible = outcome.totals >= 0
+        for s in cluster:
+            raw.append((s, s.plugin.score(state, pod, snapshot, outcome.rows, feasible)))
+        totals = outcome.totals.copy()
+        for s, values in raw:
+            totals += s.weight * normalized(s.plugin, state, values, feasible)
+        outcome.totals = np.where(feasible, totals, INFEASIBLE)
+
+    def evaluate_rows(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> FullEvaluation:
+        """Every plugin asked about `rows`, nothing kept: narrowed pods, checks after a wait, conformance, explain."""
+        length = len(snapshot.nodes.exists[rows])
+        rejected_by = np.full(length, FEASIBLE, np.int8)
+        verdicts = np.zeros(length, np.int32)
+        rejected_by[~snapshot.nodes.exists[rows]] = NO_NODE
+        active = [f for f in self._filters if f[1].filter_signature(pod, snapshot) is not None]
+        self._merge_filters(active, state, pod, snapshot, rows, rejected_by, verdicts)
+        feasible = rejected_by == FEASIBLE
+        raw: dict[str, IntArray] = {}
+        weighted: dict[str, IntArray] = {}
+        totals = np.zeros(length, np.int64)
+        for s in self._scores:
+            if s.plugin.score_signature(pod, snapshot) is None:
+                continue
+            values = s.plugin.score(state, pod, snapshot, rows, feasible)
+            raw[s.plugin.name] = values
+            weighted[s.plugin.name] = s.weight * normalized(s.plugin, state, values, feasible)
+            totals += weighted[s.plugin.name]
+        return FullEvaluation(
+            rows, rejected_by, verdicts, np.where(feasible, totals, INFEASIBLE), raw=raw, weighted=weighted
+        )
+
+    # --- kept layers
+
+    def _signatures(self, pod: PodInfo, snapshot: Snapshot, depends: Depends) -> tuple[Hashable, ...]:
+        return (
+            *[f.filter_signature(pod, snapshot) for _, f in self._filters_by[depends]],
+            *[s.plugin.score_signature(pod, snapshot) for s in self._scores_by[depends]],
+        )
+
+    def _part(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, key: Hashable) -> NodePart:
+        part = self._parts.get(key)
+        if part is None or len(part.rejected_by) != snapshot.nodes.count:
+            part = NodePart(pod, *_empty(snapshot), position=-1)
+            part.raw = [
+                (s, np.zeros(snapshot.nodes.count, np.int64))
+                for s in self._scores_by[Depends.NODE]
+                if s.plugin.normalization is not Normalize.NONE
+                and s.plugin.score_signature(pod, snapshot) is not None
+            ]
+            self._parts.put(key, part)
+        rows = _outdated(part, snapshot.node_changes)
+        if rows is not None:
+            self._catch_up_part(part, state, snapshot, rows)
+            part.position = snapshot.node_changes.end
+        return part
+
+    def _catch_up_part(self, part: NodePart, state: CycleState, snapshot: Snapshot, rows: Rows) -> None:
+        pod = part.pod
+        rejected_by = np.where(snapshot.nodes.exists[rows], FEASIBLE, NO_NODE).astype(np.int8)
+        verdicts = np.zeros(len(rejected_by), np.int32)
+        self._merge_filters(
+            self._active(self._filters_by[Depends.NODE], pod, snapshot),
+            state, pod, snapshot, rows, rejected_by, verdicts,
+        )  # fmt: skip
+        feasible = rejected_by == FEASIBLE
+        scores = np.zeros(len(rejected_by), np.int64)
+        for s in self._scores_by[Depends.NODE]:
+            if s.plugin.normalization is Normalize.NONE and s.plugin.score_signature(pod, snapshot) is not None:
+                scores += s.weight * s.plugin.score(state, pod, snapshot, rows, feasible)
+        for s, values in part.raw:
+            values[rows] = s.plugin.score(state, pod, snapshot, rows, feasible)
+        part.ranking = [(s, values) for s, values in part.raw if values.any()]
+        part.rejected_by[rows] = rejected_by
+        part.verdicts[rows] = verdicts
+        part.scores[rows] = scores
+
+    def _whole(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Whole:
+        part_key = self._signatures(pod, snapshot, Depends.NODE)
+        part = self._part(state, pod, snapshot, part_key)
+        key = (part_key, self._signatures(pod, snapshot, Depends.ROW))
+        whole = self._wholes.get(key)
+        if whole is None or whole.part is not part:
+            scores = [s for s in self._scores_by[Depends.ROW] if s.plugin.score_signature(pod, snapshot) is not None]
+            filters = self._active(self._filters_by[Depends.ROW], pod, snapshot)
+            whole = Whole(pod, *_empty(snapshot), position=-1, part=part, filter_plugins=filters, score_plugins=scores)
+            self._wholes.put(key, whole)
+        rows = _outdated(whole, snapshot.row_changes)
+        if rows is not None:
+            if isinstance(rows, slice) or len(rows) > _FEW_ROWS:
+                self._catch_up_whole(whole, state, snapshot, rows)
+            else:
+                for row in rows.tolist():
+                    self._catch_up_row(whole, state, snapshot, row)
+            whole.position = snapshot.row_changes.end
+        return whole
+
+    def _catch_up_whole(self, whole: Whole, state: CycleState, snapshot: Snapshot, rows: Rows) -> None:
+        pod = whole.pod
+        rejected_by = whole.part.rejected_by[rows].copy()
+        verdicts = whole.part.verdicts[rows].copy()
+        self._merge_filters(whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
+        feasible = rejected_by == FEASIBLE
+        scores = whole.part.scores[rows].copy()
+        for s in whole.score_plugins:
+            scores += s.weight * s.plugin.score(state, pod, snapshot, rows, feasible)
+        whole.rejected_by[rows] = rejected_by
+        whole.verdicts[rows] = verdicts
+        whole.scores[rows] = np.where(feasible, scores, INFEASIBLE)
+
+    @staticmethod
+    def _catch_up_row(whole: Whole, state: CycleState, snapshot: Snapshot, row: int) -> None:
+        pod, part = whole.pod, whole.part
+        rejected_by = part.rejected_by.item(row)
+        verdict = part.verdicts.item(row)
+        for index, plugin in whole.filter_plugins:
+            if index < rejected_by and (answer := plugin.filter_row(state, pod, snapshot, row)):
+                rejected_by, verdict = index, answer
+        score = INFEASIBLE
+        if rejected_by == FEASIBLE:
+            score = part.scores.item(row)
+            for s in whole.score_plugins:
+                score += s.weight * s.plugin.score_row(state, pod, snapshot, row)
+        whole.rejected_by[row] = rejected_by
+        whole.verdicts[row] = verdict
+        whole.scores[row] = score
+
+    @staticmethod
+    def _active(
+        filters: Sequence[tuple[int, FilterPlugin]], pod: PodInfo, snapshot: Snapshot
+    ) -> list[tuple[int, FilterPlugin]]:
+        return [f for f in filters if f[1].filter_signature(pod, snapshot) is not None]
+
+    @staticmethod
+    def _merge_filters(
+        filters: Sequence[tuple[int, FilterPlugin]],
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        rows: Rows,
+        rejected_by: Int8Array,
+        verdicts: IntArray,
+    ) -> None:
+        """Let each filter reject rows that no filter before it in the profile's order rejects."""
+        for index, plugin in filters:
+            answer = plugin.filter(state, pod, snapshot, rows)
+            first = (answer != 0) & (rejected_by > index)
+            if first.any():
+                rejected_by[first] = index
+                verdicts[first] = answer[first]
+
+
+@dataclass(slots=True, kw_only=True)
+class FullEvaluation(Outcome):
+    """An outcome with everything shown.
+
+    Attributes:
+        raw: raw scores by plugin, int64 a row, for the plugins that take part.
+        weighted: normalised scores times weight, likewise.
+    """
+
+    raw: dict[str, IntArray]
+    weighted: dict[str, IntArray]
+
+    @property
+    def feasible(self) -> BoolArray:
+        """Which of the rows are feasible."""
+        return self.rejected_by == FEASIBLE
+
+
+def _empty(snapshot: Snapshot) -> tuple[Int8Array, IntArray, IntArray]:
+    count = snapshot.nodes.count
+    return np.full(count, NO_NODE, np.int8), np.zeros(count, np.int32), np.zeros(count, np.int64)
+
+
+def _outdated(kept: _Kept, log: ChangeLog) -> Rows | None:
+    """Rows to ask about again; None when the entry is up to date."""
+    if kept.position == log.end:
+        return None
+    rows = None if kept.position < 0 else log.since(kept.position)
+    if rows is None or len(rows) > len(kept.rejected_by) // 2:
+        return slice(0, len(kept.rejected_by))
+    return rows

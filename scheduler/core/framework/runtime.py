@@ -1,0 +1,237 @@
+"""A profile at work: its plugins, made once, and how each extension point combines their answers."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from scheduler.config.resolution import ProfilePlugins
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.diagnosis import left_out_status
+from scheduler.core.framework.evaluation import RowEvaluations, ScorePart
+from scheduler.core.framework.events import RegisteredEvent
+from scheduler.core.framework.interface import (
+    BindPlugin,
+    Depends,
+    FilterPlugin,
+    Handle,
+    Plugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from scheduler.core.framework.recorder import CycleRecorder
+from scheduler.core.framework.registry import Registry
+from scheduler.core.framework.status import Code, Status
+from scheduler.core.framework.types import PodInfo, QueuedPodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.cache.snapshot import Snapshot
+
+P = TypeVar("P", bound=Plugin)
+
+_REMEMBERED_PRE_FILTERS: Final = 4_096
+
+
+@dataclass(slots=True)
+class PreFilterOutcome:
+    """What the PreFilter plugins made of a pod.
+
+    Attributes:
+        status: why the attempt ends here, None to go on.
+        node_names: the only nodes to look at, None for all.
+        narrowing_plugins: who narrowed them.
+        skipped: plugins whose Filter has nothing to do in this cycle.
+    """
+
+    status: Status | None = None
+    node_names: frozenset[str] | None = None
+    narrowing_plugins: tuple[str, ...] = ()
+    skipped: frozenset[str] = frozenset()
+
+
+class Framework:
+    """The plugins of one profile. Made by the composition root, replaced as a whole when the profile changes.
+
+    Args:
+        profile_name: the schedulerName it serves.
+        plugins: names by extension point, in order, with weights.
+        args: decoded plugin args by plugin name.
+        registry: factories of the plugins.
+        handle: what plugins may reach outside.
+        required: plugins that take part in PreFilter before all others and can't be configured away.
+        generation: of the configuration it was made from; stands in each Decision.
+
+    Raises:
+        ValueError: a plugin is not in the registry, or there is not exactly one to sort the queue.
+    """
+
+    def __init__(
+        self,
+        profile_name: str,
+        plugins: ProfilePlugins,
+        args: Mapping[str, object],
+        registry: Registry,
+        handle: Handle,
+        recorder: CycleRecorder,
+        required: Sequence[PreFilterPlugin] = (),
+        generation: int = 0,
+    ) -> None:
+        self.profile_name = profile_name
+        self.generation = generation
+        self._recorder = recorder
+        self._made: dict[str, Plugin] = {plugin.name: plugin for plugin in required}
+        self._source = (args, registry, handle)
+        self._pre_enqueue = self._implementing(PreEnqueuePlugin, plugins.pre_enqueue)
+        (self._queue_sort,) = self._implementing(QueueSortPlugin, plugins.queue_sort)
+        self._pre_filters = (*required, *self._implementing(PreFilterPlugin, plugins.pre_filter))
+        self.filters = self._implementing(FilterPlugin, plugins.filter)
+        self.scores = tuple(
+            ScorePart(plugin, plugins.weights[plugin.name]) for plugin in self._implementing(ScorePlugin, plugins.score)
+        )
+        self._reserve = self._implementing(ReservePlugin, plugins.reserve)
+        self._pre_bind = self._implementing(PreBindPlugin, plugins.pre_bind)
+        self._bind = self._implementing(BindPlugin, plugins.bind)
+        self._post_bind = self._implementing(PostBindPlugin, plugins.post_bind)
+        self.evaluations = RowEvaluations(self.filters, self.scores)
+        self._remembered: OrderedDict[Hashable, tuple[PodInfo, PreFilterResult | Status | None]] = OrderedDict()
+
+    def _implementing(self, kind: type[P], names: Sequence[str]) -> tuple[P, ...]:
+        """The plugins that have something to do at a point, of those named there.
+
+        Much of what kube-scheduler's plugins do in PreFilter and PreScore is a matter of signatures here, so a name may
+        well stand at a point for which the plugin has no method. That it serves there at all, the configuration checks.
+        """
+        plugins = [self._made.get(name) or self._make(name) for name in names]
+        return tuple(plugin for plugin in plugins if isinstance(plugin, kind))
+
+    def _make(self, name: str) -> Plugin:
+        args, registry, handle = self._source
+        factory = registry.get(name)
+        if factory is None:
+            raise ValueError(f"plugin {name!r} is not known (known: {', '.join(sorted(registry))})")
+        plugin = self._made[name] = factory(args.get(name), handle)
+        return plugin
+
+    # --- queue
+
+    def registered_events(self) -> dict[str, Sequence[RegisteredEvent]]:
+        """The events each plugin asks for, by plugin name."""
+        return {name: tuple(plugin.events_to_register()) for name, plugin in self._made.items()}
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """None lets the pod into the active queue; else the status of the first plugin that holds it."""
+        for plugin in self._pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if status is not None:
+                return _by(plugin, status)
+        return None
+
+    def sort_key(self, queued: QueuedPodInfo) -> tuple[int | float, ...]:
+        """The pod's place in the active queue; smaller comes first."""
+        return self._queue_sort.sort_key(queued)
+
+    # --- scheduling cycle
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterOutcome:
+        """Ask every PreFilter plugin: the first unresolvable rejection ends it, sets of nodes are intersected."""
+        started = self._recorder.clock()
+        outcome = self._pre_filter(state, pod, snapshot)
+        self._record("PreFilter", outcome.status, started)
+        return outcome
+
+    def _pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterOutcome:
+        rejection: Status | None = None
+        narrowing: list[str] = []
+        node_names: frozenset[str] | None = None
+        skipped: list[str] = []
+        for plugin in self._pre_filters:
+            answer = self._ask_pre_filter(plugin, state, pod, snapshot)
+            if answer is None:
+                continue
+            if isinstance(answer, PreFilterResult):
+                narrowing.append(plugin.name)
+                node_names = answer.node_names if node_names is None else node_names & answer.node_names
+                if not node_names:
+                    return PreFilterOutcome(left_out_status(sorted(narrowing), empty=True))
+            elif answer.code is Code.SKIP:
+                skipped.append(plugin.name)
+            elif answer.code is Code.UNSCHEDULABLE:
+                rejection = rejection or _by(plugin, answer)
+            else:
+                return PreFilterOutcome(_by(plugin, answer))
+        return PreFilterOutcome(rejection, node_names, tuple(sorted(narrowing)), frozenset(skipped))
+
+    def _ask_pre_filter(
+        self, plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> PreFilterResult | Status | None:
+        if plugin.depends is Depends.CLUSTER or not isinstance(plugin, FilterPlugin):
+            return plugin.pre_filter(state, pod, snapshot)
+        signature = plugin.filter_signature(pod, snapshot)
+        if signature is None:
+            return None
+        key = (plugin.name, signature)
+        known = self._remembered.get(key)
+        if known is not None:
+            self._remembered.move_to_end(key)
+            return known[1]
+        answer = plugin.pre_filter(state, pod, snapshot)
+        self._remembered[key] = (pod, answer)
+        if len(self._remembered) > _REMEMBERED_PRE_FILTERS:
+            self._remembered.popitem(last=False)
+        return answer
+
+    # --- binding cycle
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Let every Reserve plugin set its part aside; None when all did."""
+        for plugin in self._reserve:
+            status = plugin.reserve(state, pod, node_name)
+            if status is not None:
+                return _by(plugin, status)
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Give everything back, in reverse order."""
+        for plugin in reversed(self._reserve):
+            plugin.unreserve(state, pod, node_name)
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run the PreBind plugins in order; the first status ends it."""
+        for plugin in self._pre_bind:
+            status = await plugin.pre_bind(state, pod, node_name)
+            if status is not None:
+                return _by(plugin, status)
+        return None
+
+    async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """The first Bind plugin that does not say SKIP binds; None once the pod is bound."""
+        started = self._recorder.clock()
+        status: Status | None = Status.of(Code.SKIP)
+        for plugin in self._bind:
+            status = await plugin.bind(state, pod, node_name)
+            if status is None or status.code is not Code.SKIP:
+                status = status and _by(plugin, status)
+                break
+        self._record("Bind", status, started)
+        return status
+
+    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Tell the PostBind plugins."""
+        for plugin in self._post_bind:
+            await plugin.post_bind(state, pod, node_name)
+
+    def _record(self, extension_point: str, status: Status | None, started: float) -> None:
+        label = "Success" if status is None else status.code.label
+        self._recorder.extension_point(self.profile_name, extension_point, label, self._recorder.clock() - started)
+
+
+def _by(plugin: Plugin, status: Status) -> Status:
+    return status if status.plugin else Status(status.code, status.reasons, plugin.name)

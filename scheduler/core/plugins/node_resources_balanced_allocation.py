@@ -1,0 +1,108 @@
+"""Prefers nodes whose resources the pod makes more evenly used."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.config.plugin_args import NodeResourcesBalancedAllocationArgs
+from scheduler.core.framework.interface import MAX_NODE_SCORE, Depends, Rows, ScorePlugin
+from scheduler.core.framework.resource_allocation import Allocation, N, allocation, allocation_of_row
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.cache.snapshot import Snapshot
+    from scheduler.core.framework.cycle_state import CycleState
+
+FloatArray = npt.NDArray[np.float64]
+F = TypeVar("F", float, FloatArray)
+
+
+class NodeResourcesBalancedAllocation(ScorePlugin):
+    """Score: 50 + (50 + balance with the pod - balance without it) / 2, in whole numbers.
+
+    balance = int((1 - standard deviation of the used fractions) * 100), over the resources that the node offers.
+    """
+
+    name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    depends: ClassVar[Depends] = Depends.ROW
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
+        self._resources = tuple(spec.name for spec in args.resources)
+
+    def score_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
+        """The requests; None for a pod that asks nothing of the resources: it would draw all such pods to one node."""
+        return pod.requests if any(pod.requests.get(resource) for resource in self._resources) else None
+
+    def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray) -> IntArray:
+        """50..100 a row; 75 leaves the balance as it is."""
+        stands = [
+            stand
+            for resource in self._resources
+            if (stand := allocation(snapshot.nodes, resource, pod, rows, non_zero_defaults=False)) is not None
+        ]
+        return _gain(_balance(stands, with_pod=True), _balance(stands, with_pod=False))
+
+    def score_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
+        """The same, on plain numbers when there are two resources."""
+        stands = [
+            stand
+            for resource in self._resources
+            if (stand := allocation_of_row(snapshot.nodes, resource, pod, row, non_zero_defaults=False)) is not None
+        ]
+        if len(stands) != 2 or not (stands[0].allocatable and stands[1].allocatable):
+            return super().score_row(state, pod, snapshot, row)
+        first, second = stands
+        with_pod = _deviation_of_two(
+            min((first.requested + first.ask) / first.allocatable, 1.0),
+            min((second.requested + second.ask) / second.allocatable, 1.0),
+        )
+        without_pod = _deviation_of_two(
+            min(first.requested / first.allocatable, 1.0), min(second.requested / second.allocatable, 1.0)
+        )
+        return _gain(int((1 - with_pod) * MAX_NODE_SCORE), int((1 - without_pod) * MAX_NODE_SCORE))
+
+
+def _gain(with_pod: N, without_pod: N) -> N:
+    half = MAX_NODE_SCORE // 2
+    return half + (half + with_pod - without_pod) // 2
+
+
+def _deviation_of_two(first: F, second: F) -> F:
+    return abs((first - second) / 2)
+
+
+def _balance(stands: list[Allocation[IntArray]], *, with_pod: bool) -> IntArray:
+    offered = [stand.allocatable > 0 for stand in stands]
+    fractions = [
+        np.minimum((stand.requested + stand.ask if with_pod else stand.requested) / np.maximum(stand.allocatable, 1), 1.0)
+        for stand in stands
+    ]
+    if len(stands) == 2:
+        deviation = _deviation_of_two(*fractions) * (offered[0] & offered[1])
+    else:
+        deviation = _deviation(np.array(fractions), np.array(offered))
+    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _deviation(fractions: FloatArray, offered: BoolArray) -> FloatArray:
+    """Standard deviation a row over the offered resources; of two it is half their distance, of one or none 0."""
+    if len(fractions) < 2:
+        return np.zeros(fractions.shape[1:] or (1,))
+    number = offered.sum(axis=0)
+    # Added up in the order of the resources, as the reference implementation does: floats do not commute.
+    total = np.zeros(fractions.shape[1])
+    for row, there in zip(fractions, offered, strict=True):
+        total += np.where(there, row, 0.0)
+    mean = total / np.maximum(number, 1)
+    squares = np.zeros(fractions.shape[1])
+    for row, there in zip(fractions, offered, strict=True):
+        squares += np.where(there, (row - mean) * (row - mean), 0.0)
+    deviation = np.sqrt(squares / np.maximum(number, 1))
+    highest = np.where(offered, fractions, -np.inf).max(axis=0)
+    lowest = np.where(offered, fractions, np.inf).min(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.where(number > 2, deviation, np.where(number == 2, (highest - lowest) / 2, 0.0))

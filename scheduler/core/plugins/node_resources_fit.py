@@ -1,0 +1,181 @@
+"""Whether a pod's requests fit on a node, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+import numpy as np
+
+from scheduler.api.requests import Requests, is_extended_resource
+from scheduler.api.sharing import SharingTable
+from scheduler.config.plugin_args import NodeResourcesFitArgs, ScoringStrategyType, UtilizationShapePoint
+from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
+from scheduler.core.framework.interface import MAX_NODE_SCORE, Depends, FilterPlugin, Rows, ScorePlugin
+from scheduler.core.framework.resource_allocation import NATIVE, N, allocation, allocation_of_row
+from scheduler.core.framework.status import Code, Reason, Status
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.cache.snapshot import Snapshot
+    from scheduler.core.framework.cycle_state import CycleState
+
+ResourceScore: TypeAlias = "Callable[[N, N], N]"
+"""Score 0..100 of one resource from what would be requested and what is allocatable (never 0)."""
+
+_TOO_MANY_PODS: Final = 1
+"""Bit of a verdict; the bits above it stand for the pod's resources in the order of `_asked`."""
+_SCORE_SCALE: Final = 10
+"""A shape point's score is 0..10."""
+
+
+class NodeResourcesFit(FilterPlugin, ScorePlugin):
+    """Filter: free resources and pod slots. Score: by the strategy in the args, over the resources named there."""
+
+    name: ClassVar[str] = "NodeResourcesFit"
+    depends: ClassVar[Depends] = Depends.ROW
+
+    def __init__(self, args: NodeResourcesFitArgs) -> None:
+        self._asked_by: SharingTable[Requests, Sequence[tuple[str, int]]] = SharingTable(self._ask)
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._resources = tuple((spec.name, spec.weight or 1) for spec in args.scoring_strategy.resources)
+        strategy = args.scoring_strategy
+        self._skips_zero_scores = strategy.type is ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO
+        if strategy.type is ScoringStrategyType.LEAST_ALLOCATED:
+            self._score_resource: ResourceScore = least_allocated
+        elif strategy.type is ScoringStrategyType.MOST_ALLOCATED:
+            self._score_resource = most_allocated
+        else:
+            shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
+            self._score_resource = requested_to_capacity_ratio(shape)
+
+    def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
+        """The requests; equal ones are one object."""
+        return pod.requests
+
+    score_signature = filter_signature
+
+    def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """A bit for each thing that is short; negative where the node could not hold the pod even when empty."""
+        nodes = snapshot.nodes
+        verdicts = (nodes.pod_count[rows] >= nodes.allowed_pods[rows]).astype(np.int32)
+        unresolvable: BoolArray | None = None
+        for bit, (resource, ask) in enumerate(self._asked(pod), start=1):
+            allocatable = nodes.allocatable(resource)[rows]
+            short = nodes.requested(resource)[rows] + ask > allocatable
+            if short.any():
+                verdicts |= short.astype(np.int32) << bit
+                never = ask > allocatable
+                unresolvable = never if unresolvable is None else unresolvable | never
+        return verdicts if unresolvable is None else np.where(unresolvable, -verdicts, verdicts)
+
+    def filter_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
+        """The same for one row, on plain integers."""
+        nodes = snapshot.nodes
+        verdict = int(nodes.pod_count.item(row) >= nodes.allowed_pods.item(row))
+        resolvable = True
+        for bit, (resource, ask) in enumerate(self._asked(pod), start=1):
+            allocatable = nodes.allocatable(resource).item(row)
+            if nodes.requested(resource).item(row) + ask > allocatable:
+                verdict |= 1 << bit
+                resolvable = resolvable and ask <= allocatable
+        return verdict if resolvable else -verdict
+
+    def status(self, pod: PodInfo, verdict: int) -> Status:
+        """All that is short: pods first, then cpu, memory, ephemeral storage, then extended resources by name."""
+        bits = abs(verdict)
+        reasons = [Reason("Too many pods", {"resource": "pods", "requested": 1})] if bits & _TOO_MANY_PODS else []
+        reasons.extend(
+            Reason(f"Insufficient {resource}", {"resource": resource, "requested": ask})
+            for bit, (resource, ask) in enumerate(self._asked(pod), start=1)
+            if bits >> bit & 1
+        )
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if verdict < 0 else Code.UNSCHEDULABLE
+        return Status(code, tuple(reasons))
+
+    def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray) -> IntArray:
+        """Weighted mean over the resources that the node offers, 0 where it offers none of them."""
+        total: IntArray | int = 0
+        weights: IntArray | int = 0
+        for resource, weight in self._resources:
+            stands = allocation(snapshot.nodes, resource, pod, rows, non_zero_defaults=True)
+            if stands is None:
+                continue
+            offered = stands.allocatable > 0
+            scores = self._score_resource(stands.requested + stands.ask, np.maximum(stands.allocatable, 1)) * offered
+            total = total + scores * weight
+            weights = weights + weight * (scores > 0 if self._skips_zero_scores else offered)
+        counted = np.maximum(weights, 1)
+        if self._skips_zero_scores:
+            # math.Round of the float quotient: halves go up, and scores are not negative.
+            return np.floor(total / counted + 0.5).astype(np.int64)
+        return np.broadcast_to(total // counted, snapshot.nodes.exists[rows].shape)
+
+    def score_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
+        """The same for one row, on plain integers where the strategy is a plain formula."""
+        if self._skips_zero_scores:
+            return super().score_row(state, pod, snapshot, row)
+        total = weights = 0
+        for resource, weight in self._resources:
+            stands = allocation_of_row(snapshot.nodes, resource, pod, row, non_zero_defaults=True)
+            if stands is not None and stands.allocatable:
+                total += self._score_resource(stands.requested + stands.ask, stands.allocatable) * weight
+                weights += weight
+        return total // weights if weights else 0
+
+    def events_to_register(self) -> Sequence[RegisteredEvent]:
+        """Pods that leave or shrink; nodes that come or offer more."""
+        return (
+            RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN)),
+            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_SCALE_DOWN)),
+            RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)),
+        )
+
+    def _asked(self, pod: PodInfo) -> Sequence[tuple[str, int]]:
+        return self._asked_by[pod.requests]
+
+    def _ask(self, requests: Requests) -> Sequence[tuple[str, int]]:
+        """What the filter looks at, in the order of messages; zero requests are not looked at."""
+        amounts = [(name, ask) for name, ask in requests.amounts if ask]
+        native = sorted((pair for pair in amounts if pair[0] in NATIVE), key=lambda pair: NATIVE.index(pair[0]))
+        return native + [pair for pair in amounts if pair[0] not in NATIVE and not self._is_ignored(pair[0])]
+
+    def _is_ignored(self, resource: str) -> bool:
+        return is_extended_resource(resource) and (
+            resource in self._ignored or resource.split("/", 1)[0] in self._ignored_groups
+        )
+
+
+def least_allocated(requested: N, allocatable: N) -> N:
+    """(allocatable - requested) * 100 / allocatable, 0 when over-committed; for arrays and plain integers alike."""
+    return (allocatable - requested) * (requested <= allocatable) * MAX_NODE_SCORE // allocatable
+
+
+def most_allocated(requested: N, allocatable: N) -> N:
+    """requested * 100 / allocatable, requested capped to allocatable; for arrays and plain integers alike."""
+    within = requested <= allocatable
+    return (requested * within + allocatable * (1 - within)) * MAX_NODE_SCORE // allocatable
+
+
+def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
+    """A broken line through the shape's points, flat outside them; utilisation is a whole number of percent."""
+    table = np.array([_on_broken_line(shape, percent) for percent in range(101)], np.int64)
+
+    def utilization(requested: IntArray, allocatable: IntArray) -> IntArray:
+        return table[np.minimum(requested, allocatable) * 100 // allocatable]
+
+    return utilization
+
+
+def _on_broken_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
+    previous: UtilizationShapePoint | None = None
+    for point in shape:
+        if percent <= point.utilization:
+            if previous is None:
+                return point.score * _SCORE_SCALE
+            rise = (point.score - previous.score) * _SCORE_SCALE * (percent - previous.utilization)
+            run = point.utilization - previous.utilization
+            return previous.score * _SCORE_SCALE + (abs(rise) // run if rise >= 0 else -(abs(rise) // run))
+        previous = point
+    return previous.score * _SCORE_SCALE if previous is not None else 0

@@ -1,0 +1,56 @@
+"""Refuses pods that ask for what is not supported yet: nothing in a pod's spec is silently ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from scheduler.api.volumes import UNREAD_KINDS
+from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
+from scheduler.core.framework.interface import PreFilterPlugin, PreFilterResult
+from scheduler.core.framework.status import Code, Status
+from scheduler.core.framework.types import PodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.cache.snapshot import Snapshot
+    from scheduler.core.framework.cycle_state import CycleState
+
+_REPELLED: Final = "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
+
+
+class UnsupportedFeatures(PreFilterPlugin):
+    """PreFilter, in every profile: the first unsupported feature ends the attempt and is named in the message."""
+
+    name: ClassVar[str] = "UnsupportedFeatures"
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult | Status | None:
+        """A rejection that names the feature, None for a pod that is understood in full."""
+        for feature in _unsupported(pod):
+            return Status.of(
+                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet"
+            )
+        if snapshot.existing_anti_affinity.may_repel(pod):
+            return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, _REPELLED)
+        return None
+
+    def events_to_register(self) -> Sequence[RegisteredEvent]:
+        """Any change of the pod; placed pods that leave or change labels (they may have been the repelling ones)."""
+        return (
+            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE)),
+            RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE)),
+        )
+
+
+def _unsupported(pod: PodInfo) -> Iterator[str]:
+    spec = pod.pod.spec
+    if spec.topology_spread_constraints:
+        yield "topologySpreadConstraints"
+    if spec.affinity is not None:
+        if spec.affinity.pod_affinity is not None:
+            yield "affinity.podAffinity"
+        if spec.affinity.pod_anti_affinity is not None:
+            yield "affinity.podAntiAffinity"
+    for kind in sorted(spec.volume_kinds - UNREAD_KINDS):
+        yield f"a volume of kind {kind}"
+    if spec.resource_claims:
+        yield "resourceClaims"
