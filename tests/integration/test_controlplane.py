@@ -258,7 +258,8 @@ def test_report_of_a_failed_test_has_the_logs(tmp_path: Path) -> None:
     """The end of each server's log stands in pytest's report of a test that used the control plane and failed."""
     test = tmp_path / "test_example.py"
     test.write_text(_FAILING_TEST, encoding="ascii")
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", str(test)]
+    without_configuration = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *without_configuration, "-p", "tests.conftest", str(test)]
     result = subprocess.run(command, cwd=_CHECKOUT, capture_output=True, text=True, check=False)
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     assert "log of etcd" in result.stdout
