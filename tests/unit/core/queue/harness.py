@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from scheduler.api.types import Container, ObjectMeta, Pod, PodSchedulingGate, PodSpec, ResourceRequirements, Toleration
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
@@ -36,6 +37,12 @@ REGISTERED: Mapping[str, Mapping[str, Sequence[RegisteredEvent]]] = {
 }
 
 
+@cache
+def _containers(cpu: str | None) -> tuple[Container, ...]:
+    """One container, shared by all pods that ask the same, as the decoder shares them."""
+    return (Container(resources=ResourceRequirements(requests={"cpu": cpu} if cpu else None)),)
+
+
 def pod_info(
     name: str = "pod",
     *,
@@ -55,9 +62,7 @@ def pod_info(
             priority=priority,
             scheduling_gates=tuple(PodSchedulingGate(name=gate) for gate in gates) or None,
             tolerations=tolerations,
-            containers=(
-                Container(name="main", resources=ResourceRequirements(requests={"cpu": cpu} if cpu else None)),
-            ),
+            containers=_containers(cpu),
         ),
     )
     return parse_pod(pod)

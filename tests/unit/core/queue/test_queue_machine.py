@@ -179,5 +179,5 @@ class QueueMachine(RuleBasedStateMachine):
         assert sorted(self.harness.popped_names()) == sorted(self.uid_of)
 
 
-QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestQueue = QueueMachine.TestCase
