@@ -90,7 +90,8 @@ def assigned_pod_requests(pod: Pod) -> Requests:
         QuantityError: when an amount is no quantity.
     """
     spec, status = pod.spec, pod.status
-    if not (status.container_statuses or status.init_container_statuses or status.resources):
+    reported = status.container_statuses or status.init_container_statuses or status.resources
+    if not reported and not _is_resize_infeasible(pod):
         return pod_requests(pod)
     parts = (
         *(spec.containers, spec.init_containers, spec.overhead, spec.resources),
