@@ -154,6 +154,18 @@ class Metrics:
         self.events_dropped = Counter(
             "podium_events_dropped_total", "Number of events that were given up without being written.", registry
         )
+        self.handler_errors = Counter(
+            "podium_handler_errors_total",
+            "Number of watch events that could not be taken into the cache or the queue, by kind.",
+            registry,
+            ("kind",),
+        )
+        self.calls_failed = Counter(
+            "podium_api_calls_failed_total",
+            "Number of calls nobody waits for (status patches, events) that did not succeed, by call_type.",
+            registry,
+            ("call_type",),
+        )
         self.cycle_errors = Counter(
             "podium_cycle_errors_total", "Number of scheduling cycles ended by an unexpected exception.", registry
         )
@@ -188,6 +200,25 @@ class Metrics:
     def event_handled(self, event: str, seconds: float) -> None:
         """A cluster event was taken into the cache and the queue."""
         self.event_handling_duration.labels(event).observe(seconds)
+
+    def malformed(self, kind: str) -> None:
+        """An object from a list or watch could not be read and was left out."""
+        self.malformed_objects.labels(kind).inc()
+
+    def handler_failed(self, kind: str) -> None:
+        """An object that was read could not be taken into the cache or the queue."""
+        self.handler_errors.labels(kind).inc()
+
+    def dropped(self, call_type: str) -> None:
+        """A call was given up before it was sent: the queue was full, or the process stops."""
+        if call_type == "event":
+            self.events_dropped.labels().inc()
+        else:
+            self.calls_failed.labels(call_type).inc()
+
+    def failed(self, call_type: str) -> None:
+        """A call that nobody waits for did not succeed."""
+        self.calls_failed.labels(call_type).inc()
 
     def watch_gauges(self, read: Callable[[], SchedulerGauges]) -> None:
         """Ask `read` at each scrape how full queue and cache are. It runs on the server's thread: it may only count."""

@@ -20,6 +20,7 @@ Only `event_handlers` and the scheduling cycle write here, on the scheduling loo
 
 from dataclasses import dataclass
 
+from scheduler.api.quantity import QuantityError
 from scheduler.api.types import Node
 from scheduler.core.cache.anti_affinity import ExistingAntiAffinity, required_anti_affinity
 from scheduler.core.cache.node_info import NodeInfo
@@ -110,9 +111,17 @@ class Cache:
     # --- nodes
 
     def add_node(self, node: Node) -> None:
-        """The watch shows a node, new or changed."""
+        """The watch shows a node, new or changed.
+
+        Raises:
+            QuantityError: an allocatable amount is not a quantity; what was known of the node stays.
+        """
         info = self._info(node.metadata.name)
-        info.node = node
+        try:
+            info.set_node(node)
+        except QuantityError:
+            self._drop_if_empty(info)
+            raise
         self._changes.nodes[info.row] = info
         self._changes.usage[info.row] = info
 
@@ -121,7 +130,7 @@ class Cache:
         info = self._nodes.get(name)
         if info is None or info.node is None:
             return
-        info.node = None
+        info.set_node(None)
         self._changes.nodes[info.row] = info
         self._drop_if_empty(info)
 

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.quantity import milli_value, value
 from scheduler.api.requests import HostPort
 from scheduler.api.types import Node, Taint
 from scheduler.core.cache.interning import Interned
@@ -221,8 +220,9 @@ class NodeColumns:
 
     # --- writing
 
-    def write_node(self, row: int, name: str, node: Node | None) -> None:
-        """Replace all that comes from the Node object; None when it is gone."""
+    def write_node(self, row: int, info: NodeInfo) -> None:
+        """Replace all that comes from the Node object, which may be gone."""
+        name, node = info.name, info.node
         self._reserve(row)
         self._forget_name(row, name, node)
         self._nodes[row] = node
@@ -230,7 +230,7 @@ class NodeColumns:
         self._exists[row] = node is not None
         self._unschedulable[row] = bool(node is not None and node.spec.unschedulable)
         self._write_taints(row, tuple(node.spec.taints or ()) if node is not None else None)
-        self._write_allocatable(row, (node.status.allocatable if node is not None else None) or {})
+        self._write_allocatable(row, info.allocatable)
         labels = (node.metadata.labels if node is not None else None) or {}
         for key, column in self._labels.items():
             column.write(row, labels.get(key))
@@ -264,13 +264,8 @@ class NodeColumns:
         if old != MISSING:
             self.taint_sets.release(old)
 
-    def _write_allocatable(self, row: int, quantities: dict[str, str | int | float]) -> None:
-        self._allowed_pods[row] = value(quantities.get("pods", 0))
-        amounts = {
-            name: milli_value(quantity) if name == "cpu" else value(quantity)
-            for name, quantity in quantities.items()
-            if name != "pods"
-        }
+    def _write_allocatable(self, row: int, amounts: dict[str, int]) -> None:
+        self._allowed_pods[row] = amounts.get("pods", 0)
         for name in amounts:
             self._resource(self._allocatable, name)
         for name, column in self._allocatable.items():

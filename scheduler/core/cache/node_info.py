@@ -3,6 +3,8 @@
 from collections import Counter
 
 from scheduler.api.requests import HostPort
+from scheduler.api.quantity import milli_value, value
+from scheduler.api.requests import CPU
 from scheduler.api.types import Node
 from scheduler.core.framework.types import PodInfo
 
@@ -14,24 +16,48 @@ class NodeInfo:
 
     Attributes:
         row: the node's row in the columns for as long as this object lives.
-        node: the Node object; None while only its pods are known.
+        node: the Node object; None while only its pods are known. Set by `set_node`.
+        allocatable: resource name to what the node offers (cpu in milli, others in units; `pods` is one of them).
         pods: pods on the node by UID, assumed ones included, in the order in which they came.
         requested: resource name to what the pods ask (cpu in milli, others in units).
         non_zero_cpu_milli, non_zero_memory_bytes: the same with scoring's defaults for pods that ask nothing.
         used_ports: host ports with the number of containers that take them.
     """
 
-    __slots__ = ("name", "node", "non_zero_cpu_milli", "non_zero_memory_bytes", "pods", "requested", "row", "used_ports")
+    __slots__ = (
+        "allocatable",
+        "name",
+        "node",
+        "non_zero_cpu_milli",
+        "non_zero_memory_bytes",
+        "pods",
+        "requested",
+        "row",
+        "used_ports",
+    )
 
     def __init__(self, name: str, row: int) -> None:
         self.name = name
         self.row = row
         self.node: Node | None = None
+        self.allocatable: dict[str, int] = {}
         self.pods: dict[str, PodInfo] = {}
         self.requested: dict[str, int] = {}
         self.non_zero_cpu_milli = 0
         self.non_zero_memory_bytes = 0
         self.used_ports: Counter[HostPort] = Counter()
+
+    def set_node(self, node: Node | None) -> None:
+        """Take the Node object, or None when it is gone.
+
+        Raises:
+            QuantityError: an allocatable amount is not a quantity; nothing is taken then.
+        """
+        quantities = (node.status.allocatable if node is not None else None) or {}
+        self.allocatable = {
+            name: milli_value(quantity) if name == CPU else value(quantity) for name, quantity in quantities.items()
+        }
+        self.node = node
 
     def add_pod(self, pod: PodInfo) -> None:
         """Count `pod` in. It must not be here yet."""

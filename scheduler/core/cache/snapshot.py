@@ -37,7 +37,7 @@ class Snapshot:
             return
         self.generation += 1
         for row, info in changes.nodes.items():
-            self.nodes.write_node(row, info.name, info.node)
+            self.nodes.write_node(row, info)
             self.node_changes.append(row)
             self.row_changes.append(row)
         for row, info in changes.usage.items():

@@ -221,8 +221,7 @@ class RowEvaluations:
             part.raw = [
                 (s, np.zeros(snapshot.nodes.count, np.int64))
                 for s in self._scores_by[Depends.NODE]
-                if s.plugin.normalization is not Normalize.NONE
-                and s.plugin.score_signature(pod, snapshot) is not None
+                if s.plugin.normalization is not Normalize.NONE and s.plugin.score_signature(pod, snapshot) is not None
             ]
             self._parts.put(key, part)
         rows = _outdated(part, snapshot.node_changes)

@@ -48,7 +48,9 @@ class ImageLocality(ScorePlugin):
                 spread = len(having) / snapshot.nodes.existing
                 sums[np.fromiter(having, np.intp, len(having))] += int(images.size_bytes[name] * spread)
         largest = _LARGEST_PER_IMAGE * len(names)
-        return (np.clip(sums, _SMALLEST_SUM, largest) - _SMALLEST_SUM)[rows] * MAX_NODE_SCORE // (largest - _SMALLEST_SUM)
+        return (
+            (np.clip(sums, _SMALLEST_SUM, largest) - _SMALLEST_SUM)[rows] * MAX_NODE_SCORE // (largest - _SMALLEST_SUM)
+        )
 
 
 def _image_names(pod: PodInfo) -> tuple[str, ...]:

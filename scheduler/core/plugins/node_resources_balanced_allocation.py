@@ -78,7 +78,9 @@ def _deviation_of_two(first: F, second: F) -> F:
 def _balance(stands: list[Allocation[IntArray]], *, with_pod: bool) -> IntArray:
     offered = [stand.allocatable > 0 for stand in stands]
     fractions = [
-        np.minimum((stand.requested + stand.ask if with_pod else stand.requested) / np.maximum(stand.allocatable, 1), 1.0)
+        np.minimum(
+            (stand.requested + stand.ask if with_pod else stand.requested) / np.maximum(stand.allocatable, 1), 1.0
+        )
         for stand in stands
     ]
     if len(stands) == 2:

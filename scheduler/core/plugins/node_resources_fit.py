@@ -109,8 +109,10 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         counted = np.maximum(weights, 1)
         if self._skips_zero_scores:
             # math.Round of the float quotient: halves go up, and scores are not negative.
-            return np.floor(total / counted + 0.5).astype(np.int64)
-        return np.broadcast_to(total // counted, snapshot.nodes.exists[rows].shape)
+            mean = np.floor(total / counted + 0.5).astype(np.int64)
+        else:
+            mean = total // counted
+        return np.broadcast_to(mean, snapshot.nodes.exists[rows].shape)
 
     def score_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
         """The same for one row, on plain integers where the strategy is a plain formula."""

@@ -25,7 +25,5 @@ class SchedulingGates(PreEnqueuePlugin):
     def events_to_register(self) -> Sequence[RegisteredEvent]:
         """Removal of the gates."""
         return (
-            RegisteredEvent(
-                ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-            ),
+            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),
         )

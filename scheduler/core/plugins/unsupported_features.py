@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
-_REPELLED: Final = "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
+_REPELLED: Final = (
+    "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
+)
 
 
 class UnsupportedFeatures(PreFilterPlugin):
@@ -26,9 +28,7 @@ class UnsupportedFeatures(PreFilterPlugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult | Status | None:
         """A rejection that names the feature, None for a pod that is understood in full."""
         for feature in _unsupported(pod):
-            return Status.of(
-                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet"
-            )
+            return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet")
         if snapshot.existing_anti_affinity.may_repel(pod):
             return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, _REPELLED)
         return None

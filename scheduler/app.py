@@ -1,0 +1,271 @@
+"""The composition root: builds every object of a running scheduler, starts them in order and stops them again.
+
+Start: logging -> credentials -> rights -> HTTP server -> informers -> wait for sync -> scheduling loop.
+Stop (SIGTERM, SIGINT): no more pods are taken -> binding cycles under way end -> calls under way end -> exit 0.
+A fault that leaves the process deaf or headless (an informer that can't go on, the loop itself) ends it with exit 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+
+from scheduler.api.decoding import decode_node, decode_pod
+from scheduler.api.types import Node, Pod
+from scheduler.client.access_review import SCHEDULER_RIGHTS, missing_rights
+from scheduler.client.api_dispatcher import ApiDispatcher
+from scheduler.client.credentials import CredentialsError, load_credentials
+from scheduler.client.errors import RequestError
+from scheduler.client.event_recorder import EventRecorder
+from scheduler.client.informer import Added, Deleted, Informer, InformerError, Updated
+from scheduler.client.transport import Transport, TransportSettings, open_transport
+from scheduler.client.watch_decoding import Resource
+from scheduler.config.run_options import RunOptions
+from scheduler.config.view import configuration_view
+from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.runtime import Framework
+from scheduler.core.plugins.registry import IN_TREE
+from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
+from scheduler.core.queue.scheduling_queue import SchedulingQueue
+from scheduler.debugger import Debugger
+from scheduler.event_handlers import EventHandlers
+from scheduler.heartbeat import LoopHeartbeat
+from scheduler.pod_writer import PodWriter
+from scheduler.schedule_one import Profiles, ScheduleOne
+from scheduler.scheduler import Scheduler
+from scheduler.server import Endpoint, HealthChecks, ServerError, start_server
+from scheduler.telemetry.metrics import Metrics, SchedulerGauges
+
+log = structlog.get_logger(__name__)
+
+STOP_SECONDS: Final = 20.0
+"""How long binding cycles and calls under way may take after a signal to stop."""
+
+_PODS: Final = Resource("Pod", "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
+_NODES: Final = Resource("Node", "/api/v1/nodes", {})
+
+
+class StartError(Exception):
+    """The scheduler can't start: one line that names the cause and the way out."""
+
+
+def run(options: RunOptions) -> int:
+    """Run a scheduler until it is told to stop; the exit code of the process. Called by `podium run`."""
+    for note in options.loaded.notes:
+        log.info(note)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(_serve(options))
+    except (CredentialsError, StartError, ServerError, InformerError) as error:
+        print(f"podium: {error}", file=sys.stderr)
+        return 1
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+@dataclass(slots=True)
+class _Core:
+    cache: Cache
+    snapshot: Snapshot
+    queue: SchedulingQueue
+    handlers: EventHandlers
+    profiles: Profiles
+    scheduler: Scheduler
+    schedule_one: ScheduleOne
+
+
+async def _serve(options: RunOptions) -> int:
+    metrics = Metrics()
+    transport = await _connect(options, metrics)
+    try:
+        return await _run_scheduler(options, metrics, transport)
+    finally:
+        await transport.close()
+
+
+async def _connect(options: RunOptions, metrics: Metrics) -> Transport:
+    """A transport to an API server that answers and gives us what we need."""
+    connection = options.loaded.configuration.client_connection
+    credentials = await load_credentials(options.kubeconfig)
+    settings = TransportSettings(qps=connection.qps, burst=connection.burst or 1)
+    transport = open_transport(credentials, options.identity, settings, metrics.requests)
+    try:
+        missing = await missing_rights(transport, SCHEDULER_RIGHTS)
+    except RequestError as error:
+        await transport.close()
+        raise StartError(
+            f"the API server {credentials.server} does not answer: {error}; is it up, and is it the one you mean?"
+        ) from error
+    if missing:
+        await transport.close()
+        rights = ", ".join(str(right) for right in missing)
+        raise StartError(f"rights are missing at {credentials.server}: {rights}; bind a ClusterRole that has them")
+    return transport
+
+
+async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Transport) -> int:
+    dispatcher = ApiDispatcher(metrics)
+    recorders = {name: EventRecorder(transport, dispatcher, name, options.identity) for name in options.loaded.plugins}
+    core = _build_core(options, PodWriter(transport, dispatcher, recorders), metrics)
+    fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    pods, nodes = _informers(transport, core.handlers, metrics, fatal)
+    heartbeat = LoopHeartbeat(time.monotonic, metrics)
+    server = start_server(
+        options.bind_address,
+        options.metrics_port,
+        metrics,
+        _health_checks(heartbeat, (pods, nodes)),
+        lambda: _configz(options, core.profiles),
+    )
+    background = [asyncio.ensure_future(recorder.run()) for recorder in recorders.values()]
+    background.append(asyncio.ensure_future(heartbeat.run()))
+    try:
+        debugger = Debugger(core.cache, core.queue, transport, _PODS, _NODES)
+        return await _schedule_until_told(core, (pods, nodes), dispatcher, debugger, fatal)
+    finally:
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, pods.stop(), nodes.stop(), return_exceptions=True)
+        server.stop()
+
+
+def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Core:
+    configuration = options.loaded.configuration
+    cache = Cache()
+    snapshot = Snapshot(cache)
+    frameworks = {
+        str(profile.scheduler_name): Framework(
+            str(profile.scheduler_name),
+            options.loaded.plugins[str(profile.scheduler_name)],
+            {entry.name: entry.args for entry in profile.plugin_config},
+            IN_TREE,
+            writer,
+            metrics,
+            required=(UnsupportedFeatures(),),
+        )
+        for profile in configuration.profiles
+    }
+    profiles = Profiles(frameworks, snapshot, random.Random(), metrics)  # noqa: S311 - ties, not secrets
+    scheduler = Scheduler(time.monotonic)
+    queue = SchedulingQueue(
+        registered_events={name: framework.registered_events() for name, framework in frameworks.items()},
+        pre_enqueue=lambda pod: profiles.framework(pod).pre_enqueue(pod),
+        sort_key=next(iter(frameworks.values())).sort_key,
+        record_incoming=metrics.pod_queued,
+        report_fault=lambda fault: log.error("plugin failed", error=str(fault), exc_info=fault),
+        on_active=scheduler.wake,
+        initial_backoff_seconds=configuration.pod_initial_backoff_seconds,
+        max_backoff_seconds=configuration.pod_max_backoff_seconds,
+    )
+    metrics.watch_gauges(lambda: SchedulerGauges(**queue.pending_counts(), **cache.sizes()))
+    handlers = EventHandlers(cache, queue, profiles.serves, time.monotonic)
+    schedule_one = ScheduleOne(cache, queue, profiles, writer, metrics, scheduler.spawn, time.monotonic)
+    return _Core(cache, snapshot, queue, handlers, profiles, scheduler, schedule_one)
+
+
+def _informers(
+    transport: Transport, handlers: EventHandlers, metrics: Metrics, fatal: asyncio.Future[None]
+) -> tuple[Informer[Pod], Informer[Node]]:
+    def on_fatal(error: InformerError) -> None:
+        if not fatal.done():
+            fatal.set_exception(error)
+
+    def on_pod(event: Added[Pod] | Updated[Pod] | Deleted[Pod]) -> None:
+        if isinstance(event, Updated):
+            handlers.pod_updated(event.old, event.new)
+        elif isinstance(event, Added):
+            handlers.pod_added(event.obj)
+        else:
+            handlers.pod_deleted(event.obj)
+
+    def on_node(event: Added[Node] | Updated[Node] | Deleted[Node]) -> None:
+        if isinstance(event, Updated):
+            handlers.node_updated(event.old, event.new)
+        elif isinstance(event, Added):
+            handlers.node_added(event.obj)
+        else:
+            handlers.node_deleted(event.obj)
+
+    pods = Informer(transport, _PODS, decode_pod, on_fatal=on_fatal, recorder=metrics)
+    nodes = Informer(transport, _NODES, decode_node, on_fatal=on_fatal, recorder=metrics)
+    pods.add_handler(on_pod)
+    nodes.add_handler(on_node)
+    return pods, nodes
+
+
+async def _schedule_until_told(
+    core: _Core,
+    informers: Sequence[Informer[Any]],
+    dispatcher: ApiDispatcher,
+    debugger: Debugger,
+    fatal: asyncio.Future[None],
+) -> int:
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    dumps: list[asyncio.Future[None]] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    loop.add_signal_handler(signal.SIGUSR2, lambda: dumps.append(asyncio.ensure_future(debugger.dump())))
+    # Nodes first: a pod should not be tried on half a cluster.
+    for informer in reversed(informers):
+        informer.start()
+    synced = asyncio.ensure_future(_synced(informers))
+    stop = asyncio.ensure_future(told.wait())
+    await asyncio.wait((synced, stop, fatal), return_when=asyncio.FIRST_COMPLETED)
+    scheduling = asyncio.ensure_future(core.scheduler.run(core.queue, core.schedule_one)) if synced.done() else stop
+    await asyncio.wait((scheduling, stop, fatal), return_when=asyncio.FIRST_COMPLETED)
+    synced.cancel()
+    if fatal.done():
+        fatal.result()
+    if scheduling is not stop and scheduling.done():
+        scheduling.result()
+    log.info("stopping", deadline_seconds=STOP_SECONDS)
+    given_up = await core.scheduler.stop(STOP_SECONDS) + await dispatcher.drain(STOP_SECONDS)
+    log.info("stopped", given_up=given_up)
+    return 0
+
+
+async def _synced(informers: Sequence[Informer[Any]]) -> None:
+    await asyncio.gather(*(informer.wait_for_sync() for informer in informers))
+    # What was read now lives long: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+
+
+def _health_checks(heartbeat: LoopHeartbeat, informers: Sequence[Informer[Any]]) -> HealthChecks:
+    checks = HealthChecks()
+    checks.add("scheduling-loop", heartbeat.problem)
+
+    def not_synced() -> str | None:
+        missing = [informer.resource.kind for informer in informers if not informer.has_synced]
+        return f"not synced yet: {', '.join(missing)}" if missing else None
+
+    checks.add("informer-sync", not_synced, {Endpoint.READYZ})
+    return checks
+
+
+def _configz(options: RunOptions, profiles: Profiles) -> dict[str, object]:
+    active = {
+        name: {
+            "predicates": profiles.algorithm(name).predicates(),
+            "prioritizers": profiles.algorithm(name).prioritizers(),
+        }
+        for name in profiles.names()
+    }
+    return {"kubescheduler.config.k8s.io": configuration_view(options.loaded.configuration), "podium": active}

@@ -1,0 +1,161 @@
+"""From watch events to the cache and the queue: the only writer of both outside a scheduling cycle.
+
+What a pod is to the scheduler decides where it goes::
+
+    not yet on a node, asks for one of our profiles   -> queue
+    not yet on a node, another scheduler's            -> nothing
+    on a node (spec.nodeName)                         -> cache
+    finished (Succeeded, Failed)                      -> out of both: it holds nothing any more
+
+Every handler runs on the scheduling loop, between two cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from scheduler.api.types import Node, Pod
+from scheduler.core.cache.cache import Cache
+from scheduler.core.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    Action,
+    ClusterEvent,
+    EventResource,
+)
+from scheduler.core.framework.pod_parser import parse_pod
+from scheduler.core.framework.types import PodInfo
+from scheduler.core.queue.pod_changes import pod_update_events
+from scheduler.core.queue.scheduling_queue import SchedulingQueue
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+
+_NODE_EVENTS = {
+    action: ClusterEvent(EventResource.NODE, action)
+    for action in (
+        Action.UPDATE_NODE_ALLOCATABLE,
+        Action.UPDATE_NODE_LABEL,
+        Action.UPDATE_NODE_TAINT,
+        Action.UPDATE_NODE_CONDITION,
+        Action.UPDATE_NODE_DECLARED_FEATURE,
+    )
+}
+
+
+class EventHandlers:
+    """Applies typed informer events.
+
+    Args:
+        serves: whether a schedulerName is one of ours.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        serves: Callable[[str], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._serves = serves
+        self._clock = clock
+
+    # --- pods
+
+    def pod_added(self, pod: Pod) -> None:
+        """A pod appeared, or this process sees it for the first time."""
+        if pod.status.phase in _FINISHED:
+            return
+        if pod.spec.node_name:
+            self._assigned(parse_pod(pod), pod.spec.node_name)
+        elif self._serves(pod.spec.scheduler_name or ""):
+            info = parse_pod(pod)
+            if not self._cache.is_assumed(info.uid):
+                self._queue.add(info, self._clock())
+
+    def pod_updated(self, old: Pod, new: Pod) -> None:
+        """A pod changed; `old` is what the informer held before."""
+        if new.status.phase in _FINISHED:
+            self.pod_deleted(new)
+        elif not new.spec.node_name:
+            self._pending_updated(new)
+        elif not old.spec.node_name:
+            self._assigned(parse_pod(new), new.spec.node_name)
+        else:
+            self._assigned_updated(parse_pod(new), new.spec.node_name)
+
+    def pod_deleted(self, pod: Pod) -> None:
+        """A pod is gone or finished. What it held, even by an assumption, is free again."""
+        uid = pod.metadata.uid
+        self._queue.delete(uid)
+        state = self._cache.pod_state(uid)
+        if state is not None:
+            self._cache.remove_pod(uid)
+            self._move(ASSIGNED_POD_DELETE, state.pod, None)
+
+    def _assigned(self, info: PodInfo, node_name: str) -> None:
+        self._queue.delete(info.uid)
+        self._cache.add_pod(info, node_name)
+        self._move(ASSIGNED_POD_ADD, None, info)
+
+    def _assigned_updated(self, new: PodInfo, node_name: str) -> None:
+        state = self._cache.pod_state(new.uid)
+        if state is None:
+            self._assigned(new, node_name)
+            return
+        old = state.pod
+        self._cache.update_pod(new, node_name)
+        for event in pod_update_events(old, new, EventResource.ASSIGNED_POD):
+            self._move(event, old, new)
+
+    def _pending_updated(self, pod: Pod) -> None:
+        # An update of a pod whose Binding is under way is late news: it must not be tried again.
+        if self._serves(pod.spec.scheduler_name or "") and not self._cache.is_assumed(pod.metadata.uid):
+            self._queue.update(parse_pod(pod), self._clock())
+
+    # --- nodes
+
+    def node_added(self, node: Node) -> None:
+        """A node appeared."""
+        self._cache.add_node(node)
+        self._move(NODE_ADD, None, node)
+
+    def node_updated(self, old: Node, new: Node) -> None:
+        """A node changed; a heartbeat changes nothing and wakes nobody."""
+        if same_for_scheduling(old, new):
+            return
+        self._cache.add_node(new)
+        for event in node_update_events(old, new):
+            self._move(event, old, new)
+
+    def node_deleted(self, node: Node) -> None:
+        """A node is gone."""
+        self._cache.remove_node(node.metadata.name)
+        self._move(NODE_DELETE, node, None)
+
+    def _move(self, event: ClusterEvent, old: object | None, new: object | None) -> None:
+        self._queue.move_all_to_active_or_backoff(event, old, new, self._clock())
+
+
+def same_for_scheduling(old: Node, new: Node) -> bool:
+    """Whether nothing changed that a scheduler reads; times of conditions are not read."""
+    return old.metadata.labels == new.metadata.labels and old.spec == new.spec and old.status == new.status
+
+
+def node_update_events(old: Node, new: Node) -> Iterable[ClusterEvent]:
+    """One event for each scheduling property that changed."""
+    if old.status.allocatable != new.status.allocatable:
+        yield _NODE_EVENTS[Action.UPDATE_NODE_ALLOCATABLE]
+    if old.metadata.labels != new.metadata.labels:
+        yield _NODE_EVENTS[Action.UPDATE_NODE_LABEL]
+    # A cordon is a taint to those who wait for it to go.
+    if old.spec != new.spec:
+        yield _NODE_EVENTS[Action.UPDATE_NODE_TAINT]
+    if old.status.conditions != new.status.conditions:
+        yield _NODE_EVENTS[Action.UPDATE_NODE_CONDITION]
+    if old.status.declared_features != new.status.declared_features:
+        yield _NODE_EVENTS[Action.UPDATE_NODE_DECLARED_FEATURE]

@@ -1,0 +1,151 @@
+"""What the scheduler writes about pods: bindings, conditions and events, through the dispatcher.
+
+A pod is bound once, to the node that was chosen, or not at all. So an answer that was lost, or that leaves it open
+whether the server acted, is resolved by reading the pod::
+
+    POST binding --2xx------------------------------------------------> bound
+        | 409, 404, 5xx, answer lost
+        v
+    GET pod --it is there, with our UID, on our node------------------> bound
+      | |  --gone, another UID, on another node, on no node-----------> not bound
+      +-+ no answer: again after a wait, for the assumption stands until it is known
+
+What was certainly not carried out (no connection, refused by the gate, any other 4xx) is not bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
+import structlog
+
+from scheduler.api.decoding import decode_pod
+from scheduler.api.types import ObjectReference, PodCondition
+from scheduler.client.api_dispatcher import ApiCall, ApiDispatcher, Priority
+from scheduler.client.backoff import Backoff
+from scheduler.client.errors import AnswerLost, Conflict, NotFound, RequestError, ServerError
+from scheduler.client.event_recorder import EventRecorder, EventType
+from scheduler.client.transport import Response, Retry, Transport
+from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.status import Code, Status
+from scheduler.core.framework.types import PodInfo
+
+log = structlog.get_logger(__name__)
+
+
+class PodWriter(Handle):
+    """The scheduler's hand on pods; implements the plugins' handle and the reports of `ScheduleOne`.
+
+    Args:
+        recorders: an event recorder for each schedulerName.
+        wall_clock: the time written into conditions.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        dispatcher: ApiDispatcher,
+        recorders: Mapping[str, EventRecorder],
+        *,
+        wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._transport = transport
+        self._dispatcher = dispatcher
+        self._recorders = recorders
+        self._wall_clock = wall_clock
+        self._sleep = sleep
+
+    # --- binding
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        """None once the pod is known to be bound to the node; an error when it is known not to be."""
+        call = ApiCall("pod_binding", Priority.BIND, partial(self._post_binding, pod, node_name), pod.uid)
+        try:
+            await self._dispatcher.run(call)
+        except (AnswerLost, ServerError, Conflict, NotFound) as doubt:
+            return await self._resolve(pod, node_name, doubt)
+        except RequestError as refusal:
+            return _not_bound(refusal)
+        return None
+
+    async def _post_binding(self, pod: PodInfo, node_name: str) -> Response:
+        metadata = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"kind": "Node", "name": node_name},
+        }
+        return await self._transport.post(f"{_path(pod)}/binding", msgspec.json.encode(body))
+
+    async def _resolve(self, pod: PodInfo, node_name: str, doubt: RequestError) -> Status | None:
+        backoff = Backoff()
+        while True:
+            try:
+                answer = await self._transport.get(_path(pod))
+                break
+            except NotFound:
+                return _not_bound(doubt)
+            except RequestError as error:
+                log.warning("whether a pod is bound is not known yet", pod=pod.key, node=node_name, error=str(error))
+                await self._sleep(backoff.next_seconds())
+        found = decode_pod(answer.body)
+        if found.metadata.uid == pod.uid and found.spec.node_name == node_name:
+            log.info("bound after all", pod=pod.key, node=node_name, first_answer=str(doubt))
+            return None
+        return _not_bound(doubt)
+
+    # --- reports
+
+    def scheduled(self, pod: PodInfo, node_name: str) -> None:
+        """Event Scheduled."""
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        self._recorder(pod).record(_reference(pod), EventType.NORMAL, "Scheduled", "Binding", note, once=True)
+
+    def failed(self, pod: PodInfo, message: str) -> None:
+        """Event FailedScheduling."""
+        self._recorder(pod).record(_reference(pod), EventType.WARNING, "FailedScheduling", "Scheduling", message)
+
+    def set_condition(self, pod: PodInfo, condition: PodCondition) -> None:
+        """Patch the pod's condition of this type unless it says the same already."""
+        present = next((c for c in pod.pod.status.conditions or () if c.type == condition.type), None)
+        if present == condition:
+            return
+        patch: dict[str, object] = {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+        }
+        if present is None or present.status != condition.status:
+            patch["lastTransitionTime"] = self._wall_clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [patch]}})
+        send = partial(self._patch_status, pod, body)
+        self._dispatcher.submit(ApiCall("pod_status_patch", Priority.STATUS, send, pod.uid))
+
+    async def _patch_status(self, pod: PodInfo, body: bytes) -> Response | None:
+        try:
+            return await self._transport.patch(f"{_path(pod)}/status", body, retry=Retry.IF_IN_DOUBT)
+        except (NotFound, Conflict):
+            # The pod is gone, or another one has its name now: there is nobody to tell.
+            return None
+
+    def _recorder(self, pod: PodInfo) -> EventRecorder:
+        return self._recorders[pod.pod.spec.scheduler_name or ""]
+
+
+def _path(pod: PodInfo) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def _reference(pod: PodInfo) -> ObjectReference:
+    return ObjectReference(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid, api_version="v1")
+
+
+def _not_bound(cause: RequestError) -> Status:
+    return Status.of(Code.ERROR, f"binding rejected: {cause}")

@@ -1,0 +1,240 @@
+"""One pod's way from the queue to its node: scheduling cycle, binding cycle, and what happens when either fails.
+
+::
+
+    queue.pop -> 1 skip? -> 2 decide -> 3 assume -> 4 reserve -> [ 5 pre-bind -> 6 bind ] -> 7 done, Scheduled event
+                               |            |           |               |
+                               |            +-----------+---------------+--> unreserve, forget --+
+                               +-- fits nowhere ----------------------------------------------->  8 requeue,
+                                                                                                   condition, event
+
+Steps 1 to 4 are the serial part: one pod at a time, without waiting. The bracket is the binding cycle, a task of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Protocol
+
+import structlog
+
+from scheduler.api.types import Pod, PodCondition
+from scheduler.core.algorithm import Decision, Rng, ScheduleAlgorithm
+from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.diagnosis import Diagnosis
+from scheduler.core.framework.events import ASSIGNED_POD_DELETE
+from scheduler.core.framework.runtime import Framework
+from scheduler.core.framework.status import Code, Status
+from scheduler.core.framework.types import PodInfo, QueuedPodInfo
+from scheduler.core.queue.scheduling_queue import SchedulingQueue
+from scheduler.telemetry.metrics import AttemptResult, Metrics
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+
+
+class PodReporter(Protocol):
+    """Tells the cluster what became of a pod; implemented by the client. Returns at once, writes later."""
+
+    def scheduled(self, pod: PodInfo, node_name: str) -> None:
+        """Event Scheduled."""
+
+    def failed(self, pod: PodInfo, message: str) -> None:
+        """Event FailedScheduling."""
+
+    def set_condition(self, pod: PodInfo, condition: PodCondition) -> None:
+        """Patch the pod's PodScheduled condition unless it says the same already."""
+
+
+class Profiles:
+    """The profiles in use: one reference, swapped between two cycles.
+
+    A cycle takes its profile once, so a swap never shows in the middle of one.
+    """
+
+    def __init__(self, frameworks: dict[str, Framework], snapshot: Snapshot, rng: Rng, metrics: Metrics) -> None:
+        self._algorithms = {
+            name: ScheduleAlgorithm(snapshot, framework, rng, metrics) for name, framework in frameworks.items()
+        }
+        self._frameworks = frameworks
+
+    def serves(self, scheduler_name: str) -> bool:
+        """Whether a profile has this schedulerName."""
+        return scheduler_name in self._frameworks
+
+    def names(self) -> tuple[str, ...]:
+        """All schedulerNames."""
+        return tuple(self._frameworks)
+
+    def framework(self, pod: PodInfo) -> Framework:
+        """The plugins that serve the pod.
+
+        Raises:
+            KeyError: no profile has its schedulerName.
+        """
+        return self._frameworks[pod.pod.spec.scheduler_name or ""]
+
+    def algorithm(self, scheduler_name: str) -> ScheduleAlgorithm:
+        """The algorithm of a profile."""
+        return self._algorithms[scheduler_name]
+
+
+class ScheduleOne:
+    """Takes pods through their cycles. One per process, on the scheduling loop.
+
+    Args:
+        spawn: starts a binding cycle as a task of its own.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        profiles: Profiles,
+        reporter: PodReporter,
+        metrics: Metrics,
+        spawn: Callable[[Coroutine[object, object, None]], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.profiles = profiles
+        self._cache = cache
+        self._queue = queue
+        self._reporter = reporter
+        self._metrics = metrics
+        self._spawn = spawn
+        self._clock = clock
+        self._log = structlog.get_logger(__name__)
+
+    # --- scheduling cycle
+
+    def schedule_one(self, queued: QueuedPodInfo) -> None:
+        """Steps 1 to 4 for a pod just popped, and the start of its binding cycle. Never raises: a fault is counted,
+        logged with the pod, and the pod is retried.
+        """
+        started = self._clock()
+        # 1. Skip a pod that needs no attempt.
+        if self._skip(queued):
+            return
+        pod = queued.pod_info
+        framework = self.profiles.framework(pod)
+        state = CycleState()
+        try:
+            # 2. Decide.
+            decision = self._decide(state, pod)
+        except Exception as fault:  # noqa: BLE001 - a plugin may raise anything; the pod must not be lost for it
+            self._fail_with_error(queued, fault, started)
+            return
+        self._metrics.algorithm(self._clock() - started)
+        if decision.node_name is None:
+            assert decision.diagnosis is not None
+            self._fail_unschedulable(queued, decision.diagnosis, started)
+            return
+        # 3. Assume.
+        self._cache.assume_pod(pod, decision.node_name)
+        # 4. Reserve.
+        try:
+            status = framework.reserve(state, pod, decision.node_name)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._take_back(framework, state, pod, decision.node_name)
+            self._fail_with_error(queued, fault, started)
+            return
+        if status is not None:
+            self._take_back(framework, state, pod, decision.node_name)
+            self._fail_with_status(queued, status, started)
+            return
+        self._spawn(self._binding_cycle(framework, state, queued, decision.node_name, started))
+
+    def _skip(self, queued: QueuedPodInfo) -> bool:
+        pod = queued.pod_info
+        if pod.pod.metadata.deletion_timestamp is not None:
+            self._reporter.failed(pod, f"skip schedule deleting pod: {pod.key}")
+        elif not self._cache.is_assumed(pod.uid):
+            return False
+        self._queue.done(queued)
+        return True
+
+    def _decide(self, state: CycleState, pod: PodInfo) -> Decision:
+        steps = self.profiles.algorithm(pod.pod.spec.scheduler_name or "").schedule(state, pod)
+        try:
+            request = next(steps)
+        except StopIteration as finished:
+            decision: Decision = finished.value
+            return decision
+        raise RuntimeError(f"nobody answers {request!r}")
+
+    # --- binding cycle
+
+    async def _binding_cycle(
+        self, framework: Framework, state: CycleState, queued: QueuedPodInfo, node_name: str, started: float
+    ) -> None:
+        """Steps 5 to 7; a task of its own, so other pods are scheduled meanwhile."""
+        pod = queued.pod_info
+        try:
+            # 5. PreBind, 6. Bind.
+            status = await framework.pre_bind(state, pod, node_name) or await framework.bind(state, pod, node_name)
+        except Exception as fault:  # noqa: BLE001 - as in the scheduling cycle
+            self._take_back(framework, state, pod, node_name)
+            self._fail_with_error(queued, fault, started)
+            return
+        if status is not None:
+            self._take_back(framework, state, pod, node_name)
+            self._fail_with_status(queued, status, started)
+            return
+        # 7. Done. The watch confirms the assumption on its own.
+        self._queue.done(queued)
+        self._record_scheduled(queued, framework.profile_name, started)
+        self._reporter.scheduled(pod, node_name)
+        try:
+            await framework.post_bind(state, pod, node_name)
+        except Exception:
+            self._log.exception("post-bind failed", pod=pod.key, node=node_name)
+
+    def _take_back(self, framework: Framework, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        try:
+            framework.unreserve(state, pod, node_name)
+        except Exception:
+            self._log.exception("unreserve failed", pod=pod.key, node=node_name)
+        self._cache.forget_pod(pod.uid)
+        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, self._clock())
+
+    # --- 8. failure
+
+    def _fail_unschedulable(self, queued: QueuedPodInfo, diagnosis: Diagnosis, started: float) -> None:
+        queued.unschedulable_plugins = diagnosis.unschedulable_plugins
+        queued.pending_plugins = diagnosis.pending_plugins
+        self._fail(queued, UNSCHEDULABLE, diagnosis.message(), AttemptResult.UNSCHEDULABLE, started)
+
+    def _fail_with_status(self, queued: QueuedPodInfo, status: Status, started: float) -> None:
+        """A plugin turned the pod away after a node was chosen: a rejection counts for that node alone."""
+        if not status.code.rejected:
+            self._fail(queued, SCHEDULER_ERROR, status.message, AttemptResult.ERROR, started)
+            return
+        queued.unschedulable_plugins = frozenset({status.plugin})
+        message = f"0/1 nodes are available: 1 {status.message}."
+        self._fail(queued, UNSCHEDULABLE, message, AttemptResult.UNSCHEDULABLE, started)
+
+    def _fail_with_error(self, queued: QueuedPodInfo, fault: Exception, started: float) -> None:
+        self._log.error("scheduling failed", pod=queued.pod_info.key, exc_info=fault)
+        self._fail(queued, SCHEDULER_ERROR, str(fault) or type(fault).__name__, AttemptResult.ERROR, started)
+
+    def _fail(self, queued: QueuedPodInfo, reason: str, message: str, result: AttemptResult, started: float) -> None:
+        """Requeue the pod and tell the cluster, unless it was deleted or bound meanwhile."""
+        pod = queued.pod_info
+        now = self._clock()
+        self._metrics.attempt(pod.pod.spec.scheduler_name or "", result, now - started)
+        if self._queue.add_unschedulable_if_not_present(queued, now) is None:
+            return
+        newest = queued.pod_info
+        self._reporter.failed(newest, message)
+        self._reporter.set_condition(
+            newest, PodCondition(type="PodScheduled", status="False", reason=reason, message=message)
+        )
+
+    def _record_scheduled(self, queued: QueuedPodInfo, profile: str, started: float) -> None:
+        now = self._clock()
+        self._metrics.attempt(profile, AttemptResult.SCHEDULED, now - started)
+        first = queued.initial_attempt_timestamp
+        self._metrics.pod_scheduled(queued.attempts, now - (first if first is not None else started))
