@@ -43,20 +43,24 @@ class Requests(Struct, frozen=True, cache_hash=True):
     the pod names with an amount of 0 is there, one it does not name is not. Names a scheduler does not count (`pods`,
     names without a domain) are left out.
 
-    Two pairs serve scoring only, where a container without a request counts with the defaults above. `non_zero_…` is
-    what the pod adds to its node's use; `scoring_…` is what it asks while it is being placed. They differ when the pod
-    as a whole has requests and some container has none: use then takes no default for a resource stated anywhere.
+    The rest serves scoring only, where a container without a request counts with the defaults above. `non_zero_…` is
+    what the pod adds to its node's use; requests of the pod as a whole count there, and no default is taken for a
+    resource stated anywhere. `scoring_amounts` is what the pod asks while it is being placed: the sums over containers
+    and the overhead, whatever the pod asks as a whole (so does kube-scheduler's NodeResourcesFit, by the oracle).
     """
 
     amounts: tuple[tuple[str, int], ...]
     non_zero_cpu_milli: int
     non_zero_memory_bytes: int
-    scoring_cpu_milli: int
-    scoring_memory_bytes: int
+    scoring_amounts: tuple[tuple[str, int], ...]
 
     def get(self, name: str) -> int:
         """The amount asked of a resource, 0 when it is not named."""
         return next((amount for resource, amount in self.amounts if resource == name), 0)
+
+    def get_for_scoring(self, name: str) -> int:
+        """The same of `scoring_amounts`."""
+        return next((amount for resource, amount in self.scoring_amounts if resource == name), 0)
 
 
 def is_extended_resource(name: str) -> bool:
@@ -119,20 +123,30 @@ def _counted(parts: tuple[object, ...], pod: Pod, amounts_of: Callable[[Pod, Amo
 
 def _count(pod: Pod, amounts_of: Callable[[Pod, Amounts], Amounts]) -> Requests:
     stated = amounts_of(pod, {})
-    scoring = non_zero = amounts_of(pod, _DEFAULTS_NANO)
+    non_zero = scoring = amounts_of(pod, _DEFAULTS_NANO)
     if _pod_level(pod.spec.resources):
         non_zero = amounts_of(pod, {name: amount for name, amount in _DEFAULTS_NANO.items() if name not in stated})
+        scoring = _container_amounts(pod, _DEFAULTS_NANO)
     return Requests(
-        tuple(
-            (name, in_units(amount, NANO_PER_MILLI if name == CPU else NANO_PER_UNIT))
-            for name, amount in sorted(stated.items())
-            if name in {CPU, MEMORY, EPHEMERAL_STORAGE} or is_scalar_resource(name)
-        ),
+        _rounded(stated),
         in_units(non_zero.get(CPU, 0), NANO_PER_MILLI),
         in_units(non_zero.get(MEMORY, 0), NANO_PER_UNIT),
-        in_units(scoring.get(CPU, 0), NANO_PER_MILLI),
-        in_units(scoring.get(MEMORY, 0), NANO_PER_UNIT),
+        _rounded(scoring),
     )
+
+
+def _rounded(amounts: Amounts) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        (name, in_units(amount, NANO_PER_MILLI if name == CPU else NANO_PER_UNIT))
+        for name, amount in sorted(amounts.items())
+        if name in {CPU, MEMORY, EPHEMERAL_STORAGE} or is_scalar_resource(name)
+    )
+
+
+def _container_amounts(pod: Pod, defaults: Amounts) -> Amounts:
+    total = _sum_containers(pod, defaults, _stated)
+    _add(total, _amounts(pod.spec.overhead))
+    return total
 
 
 def _spec_amounts(pod: Pod, defaults: Amounts) -> Amounts:

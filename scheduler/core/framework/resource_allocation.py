@@ -42,10 +42,13 @@ def allocation(
 ) -> Allocation[IntArray] | None:
     """How a resource stands; None for an extended resource that the pod does not ask for.
 
-    `non_zero_defaults` counts cpu and memory of containers that state none as 100m and 200 MiB.
+    `non_zero_defaults` counts cpu and memory of containers that state none as 100m and 200 MiB, and leaves out what the
+    pod asks as a whole.
     """
     columns = _columns(nodes, resource, pod, non_zero_defaults=non_zero_defaults)
-    return columns and Allocation(columns.allocatable[rows], columns.requested[rows], columns.ask)
+    if columns is None:
+        return None
+    return Allocation(columns.allocatable[rows], columns.requested[rows], columns.ask)
 
 
 def allocation_of_row(
@@ -53,18 +56,20 @@ def allocation_of_row(
 ) -> Allocation[int] | None:
     """`allocation` of one row, in plain integers."""
     columns = _columns(nodes, resource, pod, non_zero_defaults=non_zero_defaults)
-    return columns and Allocation(columns.allocatable.item(row), columns.requested.item(row), columns.ask)
+    if columns is None:
+        return None
+    return Allocation(columns.allocatable.item(row), columns.requested.item(row), columns.ask)
 
 
 def _columns(
     nodes: NodeColumns, resource: str, pod: PodInfo, *, non_zero_defaults: bool
 ) -> Allocation[IntArray] | None:
-    ask = pod.requests.get(resource)
+    ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get(resource)
     if not ask and resource not in NATIVE:
         return None
     requested = nodes.requested(resource)
     if non_zero_defaults and resource == CPU:
-        ask, requested = pod.requests.scoring_cpu_milli, nodes.non_zero_cpu_milli
+        requested = nodes.non_zero_cpu_milli
     elif non_zero_defaults and resource == MEMORY:
-        ask, requested = pod.requests.scoring_memory_bytes, nodes.non_zero_memory_bytes
+        requested = nodes.non_zero_memory_bytes
     return Allocation(nodes.allocatable(resource), requested, ask)
