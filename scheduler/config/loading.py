@@ -117,7 +117,7 @@ def _name_entry_args(entry: dict[str, Any], path: str, known: Mapping[str, Plugi
     name, args = entry.get("name"), entry.get("args")
     if not isinstance(name, str) or name not in ARGS_TYPES:
         entry.pop("args", None)
-        if args and name in known:
+        if args and isinstance(name, str) and name in known:
             return [Fault(path, f"the plugin {show(name)} takes no args", "remove them")]
         return []
     if not isinstance(args, dict):

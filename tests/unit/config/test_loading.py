@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scheduler.config.faults import ConfigurationError
 from scheduler.config.loading import load_configuration, parse_configuration
 from scheduler.config.plugin_args import NodeAffinityArgs
+from tests.unit.config.configurations import faults
 
 EXAMPLE = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -92,3 +95,39 @@ def test_the_error_has_one_line_a_fault() -> None:
     assert str(caught.value).splitlines() == [f"conf.yaml: {fault}" for fault in caught.value.faults]
     assert [fault.path for fault in caught.value.faults] == ["parallelism", "podInitialBackoffSeconds"]
     assert caught.value.source == "conf.yaml"
+
+
+KEYS = st.sampled_from(
+    [
+        "schedulerName",
+        "plugins",
+        "score",
+        "multiPoint",
+        "enabled",
+        "name",
+        "args",
+        "weight",
+        "kind",
+        "type",
+        "resources",
+        "foo",
+    ]
+)
+SCALARS = st.sampled_from([None, True, 0, 2**70, 1.5, "", "*", "NodeResourcesFit", "NodeAffinity", "NodeName"])
+VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(KEYS, SCALARS, max_size=2)
+
+
+@settings(max_examples=50)
+@given(
+    profile=st.dictionaries(KEYS, VALUES, max_size=3),
+    entry=st.fixed_dictionaries({"name": VALUES, "args": VALUES}),
+    election=VALUES,
+)
+def test_whatever_is_written_the_answer_is_a_list_of_faults(
+    profile: dict[str, object], entry: dict[str, object], election: object
+) -> None:
+    """No value in any place breaks the loading: it is taken, or refused with faults that have a place and a text."""
+    profiles = [profile, {"schedulerName": "test", "pluginConfig": [entry]}]
+    for fault in faults({"profiles": profiles, "leaderElection": election}):
+        assert fault.path
+        assert fault.message
