@@ -67,7 +67,7 @@ def run(options: RunOptions) -> int:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_serve(options))
     except (CredentialsError, StartError, ServerError, InformerError) as error:
-        print(f"podium: {error}", file=sys.stderr)
+        sys.stderr.write(f"podium: {error}\n")
         return 1
 
 

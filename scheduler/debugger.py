@@ -6,7 +6,6 @@ from typing import Final, TypeVar
 import structlog
 
 from scheduler.api.decoding import decode_node, decode_pod
-from scheduler.api.types import Node, Pod
 from scheduler.client.errors import RequestError
 from scheduler.client.transport import Transport
 from scheduler.client.watch_decoding import Resource, decode_page

@@ -8,7 +8,8 @@
                                +-- fits nowhere ----------------------------------------------->  8 requeue,
                                                                                                    condition, event
 
-Steps 1 to 4 are the serial part: one pod at a time, without waiting. The bracket is the binding cycle, a task of its own.
+Steps 1 to 4 are the serial part: one pod at a time, without waiting. The bracket is the binding cycle, a task of its
+own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Protocol
 
 import structlog
 
-from scheduler.api.types import Pod, PodCondition
+from scheduler.api.types import PodCondition
 from scheduler.core.algorithm import Decision, Rng, ScheduleAlgorithm
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
@@ -26,7 +27,7 @@ from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE
 from scheduler.core.framework.runtime import Framework
-from scheduler.core.framework.status import Code, Status
+from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.telemetry.metrics import AttemptResult, Metrics
@@ -111,8 +112,9 @@ class ScheduleOne:
     # --- scheduling cycle
 
     def schedule_one(self, queued: QueuedPodInfo) -> None:
-        """Steps 1 to 4 for a pod just popped, and the start of its binding cycle. Never raises: a fault is counted,
-        logged with the pod, and the pod is retried.
+        """Steps 1 to 4 for a pod just popped, and the start of its binding cycle.
+
+        Never raises: a fault is counted, logged with the pod, and the pod is retried.
         """
         started = self._clock()
         # 1. Skip a pod that needs no attempt.
@@ -189,13 +191,13 @@ class ScheduleOne:
         self._reporter.scheduled(pod, node_name)
         try:
             await framework.post_bind(state, pod, node_name)
-        except Exception:
+        except Exception:  # noqa: BLE001 - as above; the pod is bound all the same
             self._log.exception("post-bind failed", pod=pod.key, node=node_name)
 
     def _take_back(self, framework: Framework, state: CycleState, pod: PodInfo, node_name: str) -> None:
         try:
             framework.unreserve(state, pod, node_name)
-        except Exception:
+        except Exception:  # noqa: BLE001 - as above; what the cache holds must be freed all the same
             self._log.exception("unreserve failed", pod=pod.key, node=node_name)
         self._cache.forget_pod(pod.uid)
         self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, self._clock())

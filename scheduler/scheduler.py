@@ -44,7 +44,7 @@ class Scheduler:
         self._wake.set()
 
     async def run(self, queue: SchedulingQueue, schedule_one: ScheduleOne) -> None:
-        """Schedule until stopped. An exception that leaves it is a fault in the loop itself and must end the process."""
+        """Schedule until stopped. An exception that leaves it is a fault in the loop itself: the process must end."""
         async with asyncio.TaskGroup() as timers:
             flushing = timers.create_task(self._flush_periodically(queue))
             try:

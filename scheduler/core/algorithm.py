@@ -30,8 +30,8 @@ class CycleRequest:
 class Rng(Protocol):
     """Where ties are decided; `random.Random` in the running scheduler."""
 
-    def randrange(self, stop: int) -> int:
-        """A whole number from 0 to stop - 1."""
+    def randrange(self, start: int, /) -> int:
+        """A whole number from 0 to start - 1."""
 
 
 @dataclass(slots=True)
@@ -108,6 +108,8 @@ class ScheduleAlgorithm:
         if not feasible:
             decision.diagnosis = self._diagnosis(decision.verdicts, decision.evaluated)
             return decision
+        # Whoever outside the core has a say about the feasible nodes is asked here.
+        yield from ()
         # 4. Score, unless there is nothing to choose.
         if feasible > 1 and not isinstance(outcome, FullEvaluation):
             started = self._recorder.clock()
@@ -116,7 +118,6 @@ class ScheduleAlgorithm:
         # 5. Select the host.
         decision.node_name = self._select_host(outcome)
         return decision
-        yield  # a generator from the start: extenders and preemption ask through it
 
     def evaluate(self, state: CycleState, pod: PodInfo) -> tuple[PreFilterOutcome, FullEvaluation]:
         """Every node's verdict and every plugin's scores, even where `schedule` would stop early; refreshes first.
@@ -129,7 +130,7 @@ class ScheduleAlgorithm:
         return narrowed, self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, rows)
 
     def fits(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
-        """Whether the node passes all filters on the current state; asked again after a wait, before the pod is assumed."""
+        """Whether the node passes all filters as things are now; asked after a wait, before the pod is assumed."""
         self._snapshot.refresh()
         row = self._snapshot.nodes.row_of(node_name)
         if row is None:

@@ -61,6 +61,7 @@ class ExistingAntiAffinity:
 
 
 def required_anti_affinity(pod: PodInfo) -> PodAntiAffinity | None:
+    """The pod's anti-affinity object if it has required terms."""
     affinity = pod.pod.spec.affinity
     if affinity is None or affinity.pod_anti_affinity is None:
         return None

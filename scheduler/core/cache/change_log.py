@@ -1,8 +1,8 @@
 """Which rows changed since a reader last looked."""
 
-from scheduler.core.framework.types import RowIndex
-
 import numpy as np
+
+from scheduler.core.framework.types import RowIndex
 
 
 class ChangeLog:

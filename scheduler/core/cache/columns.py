@@ -1,7 +1,7 @@
 """All nodes as columns: one array a property, one row a node.
 
-Rows are stable: a node keeps its row while it is known, a freed row is used again. Arrays grow by doubling; columns are
-handed out cut to `count` rows (the highest row in use plus one), so a row without a node is one whose `exists` is False.
+Rows are stable: a node keeps its row while it is known, a freed row is used again. Arrays grow by doubling; columns
+are handed out cut to `count` rows (the highest row in use plus one); a row without a node has `exists` False.
 Only the snapshot writes here.
 """
 
@@ -34,7 +34,7 @@ class LabelColumn:
 
     def __init__(self, capacity: int) -> None:
         self.values: Interned[str] = Interned()
-        self.ids = np.full(capacity, MISSING, np.int32)
+        self.ids: IntArray = np.full(capacity, MISSING, np.int32)
 
     def write(self, row: int, label: str | None) -> None:
         """Set the row's value, None for a node without the label."""
@@ -140,7 +140,7 @@ class NodeColumns:
         self._capacity = _SMALLEST_CAPACITY
         self._exists = np.zeros(self._capacity, np.bool_)
         self._unschedulable = np.zeros(self._capacity, np.bool_)
-        self._taint_set_ids = np.full(self._capacity, MISSING, np.int32)
+        self._taint_set_ids: IntArray = np.full(self._capacity, MISSING, np.int32)
         self._pod_count = np.zeros(self._capacity, np.int64)
         self._allowed_pods = np.zeros(self._capacity, np.int64)
         self._non_zero_cpu_milli = np.zeros(self._capacity, np.int64)

@@ -2,9 +2,8 @@
 
 from collections import Counter
 
-from scheduler.api.requests import HostPort
 from scheduler.api.quantity import milli_value, value
-from scheduler.api.requests import CPU
+from scheduler.api.requests import CPU, HostPort
 from scheduler.api.types import Node
 from scheduler.core.framework.types import PodInfo
 

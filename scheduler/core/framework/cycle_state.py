@@ -1,6 +1,6 @@
 """What plugins keep for themselves during one scheduling cycle."""
 
-from typing import TypeVar, cast
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -30,4 +30,4 @@ class CycleState:
         value = self._data.get(key)
         if not isinstance(value, kind):
             raise KeyError(f"{key}: no {kind.__name__} in the cycle state")
-        return cast("T", value)
+        return value

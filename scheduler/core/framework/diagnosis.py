@@ -119,7 +119,7 @@ class Diagnosis:
 
 
 def left_out_status(plugins: Sequence[str], *, empty: bool) -> Status:
-    """The status of nodes outside the sets that PreFilter plugins gave; `empty` when the sets have nothing in common."""
+    """The status of nodes that PreFilter plugins left out; `empty` when their sets have nothing in common."""
     if len(plugins) == 1 and empty:
         text = f"node(s) didn't satisfy plugin {plugins[0]}"
     else:

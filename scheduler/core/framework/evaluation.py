@@ -176,8 +176,7 @@ class RowEvaluations:
         if not raw and not cluster:
             return
         feasible = outcome.totals >= 0
-        for s in cluster:
-            raw.append((s, s.plugin.score(state, pod, snapshot, outcome.rows, feasible)))
+        raw.extend((s, s.plugin.score(state, pod, snapshot, outcome.rows, feasible)) for s in cluster)
         totals = outcome.totals.copy()
         for s, values in raw:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
@@ -340,7 +339,7 @@ class FullEvaluation(Outcome):
     @property
     def feasible(self) -> BoolArray:
         """Which of the rows are feasible."""
-        return self.rejected_by == FEASIBLE
+        return np.equal(self.rejected_by, FEASIBLE)
 
 
 def _empty(snapshot: Snapshot) -> tuple[Int8Array, IntArray, IntArray]:

@@ -6,10 +6,11 @@ implements some of these classes; its `name` is what stands in a KubeSchedulerCo
 
 Two rules make cycles fast, and every plugin keeps them:
 
-* **Columns, not loops.** `FilterPlugin.filter` and `ScorePlugin.score` are asked once about many nodes and answer with
-  an array. `snapshot.nodes` (`NodeColumns`) gives whole columns; `rows` says which of them are asked about.
-* **Work follows change.** A plugin says by `signature` which fields of the pod it reads and by `depends` what else its
-  answer depends on. The framework keeps answers for pods of equal signature and asks again only about rows that changed.
+* **Columns, not loops.** `FilterPlugin.filter` and `ScorePlugin.score` are asked once about many nodes and answer
+  with an array. `snapshot.nodes` (`NodeColumns`) gives whole columns; `rows` says which of them are asked about.
+* **Work follows change.** A plugin says by its signature which fields of the pod it reads and by `depends` what else
+  its answer depends on. The framework keeps answers for pods of equal signature and asks again only about rows that
+  changed.
 """
 
 from __future__ import annotations
@@ -111,14 +112,17 @@ class FilterPlugin(Plugin):
 
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """A verdict a row (int32, same length as `rows`): 0 passes, positive is Unschedulable (removing pods may help),
-        negative is UnschedulableAndUnresolvable. The magnitude is the plugin's own code of what was wrong; `status`
-        reads it.
+        """A verdict a row (int32, same length as `rows`).
+
+        0 passes, positive is Unschedulable (removing pods may help), negative is UnschedulableAndUnresolvable. The
+        magnitude is the plugin's own code of what was wrong; `status` reads it.
         """
 
     def filter_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
-        """`filter` for one row. Worth overriding where the answer depends on the pods of a row: one row changes with
-        every placement, and plain integers beat arrays up to about ten rows.
+        """`filter` for one row.
+
+        Worth overriding where the answer depends on the pods of a row: one row changes with every placement, and plain
+        integers beat arrays up to about ten rows.
         """
         return int(self.filter(state, pod, snapshot, np.array([row]))[0])
 
@@ -143,7 +147,7 @@ class ScorePlugin(Plugin):
 
     @abstractmethod
     def score_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
-        """Like `filter_signature`, for `score`; None leaves the plugin's scores out (PreScore Skip): it adds 0 to every node."""
+        """Like `filter_signature`, for `score`; None (PreScore Skip) makes the plugin add 0 to every node."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray) -> IntArray:

@@ -39,7 +39,9 @@ class PodInfo:
 
 @dataclass(slots=True, eq=False)
 class QueuedPodInfo:
-    """A pending pod in the queue. One object from its first sight until it is bound or deleted; times in monotonic seconds.
+    """A pending pod in the queue: one object from its first sight until it is bound or deleted.
+
+    Times are monotonic seconds.
 
     Attributes:
         timestamp: when it was first seen, then when its last failed attempt ended; ties of priority are broken by it.

@@ -23,7 +23,7 @@ _LARGEST_PER_IMAGE: Final = 1000 * _MEBIBYTE
 class ImageLocality(ScorePlugin):
     """Score: sizes of the images present, each scaled by the share of nodes that have it, so that no node draws all.
 
-    sum = Σ int(size · nodes with image / nodes); score = 100 · (clamp(sum) − 23 MiB) / (1000 MiB · images − 23 MiB).
+    sum = Σ int(size · nodes with image / nodes); score = 100 · (clamp(sum) - 23 MiB) / (1000 MiB · images - 23 MiB).
     """
 
     name: ClassVar[str] = "ImageLocality"

@@ -138,7 +138,7 @@ def _wishes(affinity: NodeAffinitySpec | None) -> list[tuple[int, NodeTerm]]:
 
 
 def _pinned_names(term: NodeSelectorTerm) -> frozenset[str] | None:
-    """Names to which a term's fields pin it: those that all its In conditions share; None if it has no such condition."""
+    """Names to which a term's fields pin it: those that all its In conditions share; None without such a condition."""
     pins = [
         frozenset(condition.values or ())
         for condition in term.match_fields or ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
-ResourceScore: TypeAlias = "Callable[[N, N], N]"
-"""Score 0..100 of one resource from what would be requested and what is allocatable (never 0)."""
+
+class ResourceScore(Protocol):
+    """Score 0..100 of one resource from what would be requested and what is allocatable (never 0)."""
+
+    def __call__(self, requested: N, allocatable: N) -> N:
+        """For arrays and for plain integers alike."""
+
 
 _TOO_MANY_PODS: Final = 1
 """Bit of a verdict; the bits above it stand for the pod's resources in the order of `_asked`."""
@@ -155,7 +160,7 @@ def least_allocated(requested: N, allocatable: N) -> N:
 
 
 def most_allocated(requested: N, allocatable: N) -> N:
-    """requested * 100 / allocatable, requested capped to allocatable; for arrays and plain integers alike."""
+    """Requested * 100 / allocatable, requested capped to allocatable; for arrays and plain integers alike."""
     within = requested <= allocatable
     return (requested * within + allocatable * (1 - within)) * MAX_NODE_SCORE // allocatable
 
@@ -164,10 +169,10 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
     """A broken line through the shape's points, flat outside them; utilisation is a whole number of percent."""
     table = np.array([_on_broken_line(shape, percent) for percent in range(101)], np.int64)
 
-    def utilization(requested: IntArray, allocatable: IntArray) -> IntArray:
-        return table[np.minimum(requested, allocatable) * 100 // allocatable]
+    def score(requested: N, allocatable: N) -> N:
+        return table[np.minimum(requested, allocatable) * 100 // allocatable]  # type: ignore[no-any-return]
 
-    return utilization
+    return score
 
 
 def _on_broken_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
