@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from types import TracebackType
+from typing import Self
 
 import msgspec
 import uvloop
@@ -38,7 +40,10 @@ class _List(msgspec.Struct):
 
 
 class BenchCluster:
-    """Creates and deletes objects fast, and checks what a run has left. Objects stand in the namespace `bench`."""
+    """Creates and deletes objects fast, and checks what a run has left. Objects stand in the namespace `bench`.
+
+    A context manager: leaving it closes its connection and nothing else.
+    """
 
     def __init__(self, control_plane: ControlPlane) -> None:
         """`control_plane` runs already. KWOK is not wanted: nothing but the scheduler under test writes."""
@@ -47,6 +52,14 @@ class BenchCluster:
             LOOPBACK, control_plane.port, control_plane.token(), str(control_plane.credentials.ca_file)
         )
         self._client = control_plane.client().another(timeout_seconds=_DELETE_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
 
     def prepare(self, nodes: int) -> None:
         """Create the namespace and the nodes, and give the schedulers' users their rights."""

@@ -72,7 +72,7 @@ def ratios(metrics: Sequence[Metric], rows: Sequence[Row], base: str, compared: 
 
 
 def table(metrics: Sequence[Metric], rows: Sequence[Row], base: str, compared: str) -> str:
-    """Every run, one a line, then the ratio of the pairs: median, and lowest to highest."""
+    """Every run, one a line, then how many times better `compared` is: the median of the pairs, and their spread."""
     lines = [["pair", "scheduler", *(metric.heading for metric in metrics)]]
     lines += [
         [str(row.pair) if row.pair else "", row.contestant, *(_number(row.values[m.key], m.decimals) for m in metrics)]
@@ -82,7 +82,7 @@ def table(metrics: Sequence[Metric], rows: Sequence[Row], base: str, compared: s
     if overall:
         medians = [_number(overall[metric.key].median, 2) for metric in metrics]
         spreads = [f"{overall[m.key].lowest:.2f} to {overall[m.key].highest:.2f}" for m in metrics]
-        lines += [["", "median ratio", *medians], ["", "lowest to highest", *spreads]]
+        lines += [["", "times better, median", *medians], ["", "lowest to highest", *spreads]]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(_aligned(line, widths) for line in lines)
 

@@ -108,7 +108,7 @@ def _observe(assignment: Assignment, sender: Connection, parent: int) -> None:
             if sightings:
                 sender.send(sightings)
     except (BenchError, OSError) as error:
-        sender.send(f"{type(error).__name__}: {error}")
+        sender.send(str(error))
 
 
 class _Watch:

@@ -81,14 +81,11 @@ def _furnish(pod: Manifest, index: int, padding_bytes: int) -> None:
         "app.kubernetes.io/name": application,
         "app.kubernetes.io/instance": f"{application}-production",
         "app.kubernetes.io/version": "4.17.2",
-        "app.kubernetes.io/component": "web",
-        "app.kubernetes.io/managed-by": "Helm",
         "pod-template-hash": "6d5f8c7b94",
         "team": "storefront",
     }
     pod["metadata"]["annotations"] = {
         "prometheus.io/scrape": "true",
-        "prometheus.io/port": "9090",
         "checksum/config": "5c1f0f9f2b6a0f4d" * 4,
         "kubectl.kubernetes.io/default-container": "main",
         _PADDED_ANNOTATION: "x" * padding_bytes,
@@ -110,7 +107,6 @@ def _furnish(pod: Manifest, index: int, padding_bytes: int) -> None:
         "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001},
         "tolerations": [
             {"key": "dedicated", "operator": "Equal", "value": "storefront", "effect": "NoSchedule"},
-            {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"},
         ],
         "containers": [_furnished_container(application, token_volume)],
         "volumes": _volumes(application, token_volume),
@@ -122,19 +118,17 @@ def _furnished_container(application: str, token_volume: str) -> Manifest:
         "name": "main",
         "image": f"registry.example.com/storefront/{application}:4.17.2",
         "args": ["serve", "--listen=:8080", "--config=/etc/app/config.yaml"],
-        "ports": [{"name": "http", "containerPort": 8080}, {"name": "metrics", "containerPort": 9090}],
+        "ports": [{"name": "http", "containerPort": 8080}],
         "resources": {"requests": _REQUESTS, "limits": _REQUESTS},
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
             {"name": "DATABASE_PASSWORD", "valueFrom": {"secretKeyRef": {"name": application, "key": "password"}}},
             {"name": "DATABASE_HOST", "value": "postgres.storefront.svc.cluster.local"},
-            {"name": "LOG_LEVEL", "value": "info"},
             {"name": "TRACING_ENDPOINT", "value": "http://collector.observability.svc:4317"},
         ],
         "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}, "periodSeconds": 5},
         "livenessProbe": {"httpGet": {"path": "/live", "port": "http"}, "initialDelaySeconds": 20},
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {"allowPrivilegeEscalation": False},
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/app", "readOnly": True},
             {"name": "scratch", "mountPath": "/tmp"},
@@ -150,6 +144,6 @@ def _volumes(application: str, token_volume: str) -> list[Manifest]:
     ]
     return [
         {"name": "config", "configMap": {"name": application}},
-        {"name": "scratch", "emptyDir": {"sizeLimit": "256Mi"}},
+        {"name": "scratch", "emptyDir": {}},
         {"name": token_volume, "projected": {"sources": token_sources}},
     ]
