@@ -127,7 +127,8 @@ class EventRecorder:
     async def run(self) -> NoReturn:
         """Closes series that have become silent; to be run as a task for as long as events are recorded."""
         while True:
-            await asyncio.sleep(0 if self.close_idle_series() else _SWEEP_SECONDS)
+            wait_seconds = 0.0 if self.close_idle_series() else _SWEEP_SECONDS
+            await asyncio.sleep(wait_seconds)
 
     def close_idle_series(self) -> bool:
         """Closes some of the series without a repeat for six minutes; True if there may be more of them."""

@@ -38,6 +38,7 @@ class _Connection(asyncio.Protocol):
         self.context: ssl.SSLContext | None = None
         self._loop = loop
         self._transport: asyncio.Transport | None = None
+        self._aborted = False
         self._parser = ResponseParser()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,13 +57,15 @@ class _Connection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        return self._transport is not None and not self._transport.is_closing()
+        return self._transport is not None and not self._aborted and not self._transport.is_closing()
 
     def abort(self, why: str = _CLOSED) -> None:
-        """Closes at once; what is under way fails for the reason given."""
+        """Closes without waiting for the peer; what is under way fails for the reason given."""
         self._fail(why)
-        if self._transport is not None:
-            self._transport.abort()
+        if self._transport is not None and not self._aborted:
+            # Not at once: this may be a callback of the transport, which would go on using what it closed.
+            self._loop.call_soon(self._transport.abort)
+        self._aborted = True
 
     def _write(self, request: bytes) -> None:
         assert self._transport is not None
@@ -174,6 +177,8 @@ class _StreamConnection(_Connection):
         self.abort()
 
     def data_received(self, data: bytes) -> None:
+        if self._aborted:
+            return
         try:
             piece = self._parser.feed(data)
         except ProtocolError as error:

@@ -115,11 +115,10 @@ class ResponseParser:
                 end = position + self._missing
                 if end <= len(data):
                     self._state = _State.CHUNK_SIZE
-                    self._missing = 0
-                    pieces.append(data[position : end - 2])
                 else:
                     self._missing = end - len(data)
-                    pieces.append(data[position : min(len(data), end - 2)])
+                # What is missing may be no more than the rest of the line end.
+                pieces.append(data[position : max(position, end - 2)])
                 position = end
                 continue
             end = data.find(b"\r\n", position)

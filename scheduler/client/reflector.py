@@ -6,9 +6,9 @@
   │                                                              │
   └────────────── 410, or a resourceVersion of the future ───────┘
 
-A streaming list is a watch that begins with all objects, so LISTING turns into WATCHING on the same connection; a paged
-list is for servers that know no other. Nowhere is the whole list held: objects are decoded and handed over one small
-batch at a time, and of a list only its keys are remembered, to find what has vanished.
+Nowhere is the whole list held: it comes in pages, whose objects are decoded and handed over one small batch at a time,
+and only its keys are remembered, to find what has vanished. Pages and not a streaming list (`sendInitialEvents`), which
+holds as little but costs the server and us twice the CPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from enum import Enum
 from typing import Generic, NoReturn, Protocol, TypeVar
 
 import structlog
@@ -58,13 +57,6 @@ T = TypeVar("T", bound=ApiObject)
 Item = TypeVar("Item")
 
 
-class ListMode(Enum):
-    """How the objects that exist already are read."""
-
-    STREAMING = "streaming"
-    PAGED = "paged"
-
-
 class Sink(Protocol[T]):
     """Where a reflector puts what it sees; all methods are called on the loop and must be quick."""
 
@@ -89,7 +81,6 @@ class ReflectorSettings:
     watches of many clients move to a new server over time.
     """
 
-    list_mode: ListMode = ListMode.STREAMING
     page_size: int = 500
     idle_seconds: float = 150.0
     shortest_watch_seconds: int = 300
@@ -118,13 +109,11 @@ class Reflector(Generic[T]):
         self._decoder = ObjectDecoder(resource.kind, decode, recorder)
         self._sink = sink
         self._settings = settings
-        self._list_mode = settings.list_mode
         self._clock = clock
         self._sleep = sleep
         self._random = random
         self._backoff = Backoff(clock=clock, random=random)
         self._resource_version = ""  # of the last thing handed over; "" when a list is needed
-        self._listed: set[Key] = set()  # by the list under way
         self._has_listed = False
 
     async def run(self) -> NoReturn:
@@ -160,24 +149,7 @@ class Reflector(Generic[T]):
         await self._sleep(seconds)
 
     async def _list(self) -> None:
-        self._listed = set()
-        if self._list_mode is ListMode.STREAMING:
-            try:
-                await self._stream(
-                    {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "resourceVersion": ""}
-                )
-            except ApiError as error:
-                if error.status not in (400, 422):
-                    raise
-                log.info("No streaming list here, using pages", kind=self._resource.kind, error=str(error))
-                self._list_mode = ListMode.PAGED
-            else:
-                if not self._resource_version:
-                    raise AnswerLost("the server ended a list before its end")
-        if self._list_mode is ListMode.PAGED:
-            await self._list_pages()
-
-    async def _list_pages(self) -> None:
+        listed: set[Key] = set()
         # Without a resourceVersion: with "0" the server would ignore the limit and send everything at once.
         parameters = {**self._resource.parameters, "limit": str(self._settings.page_size)}
         while True:
@@ -185,63 +157,48 @@ class Reflector(Generic[T]):
             self.last_activity_seconds = self._clock()
             page = decode_page(response.body)
             for items in _batches(page.items or []):
-                self._hand_over(self._decoder.decode_items(items))
+                decoded = self._decoder.decode_items(items)
+                listed.update(decoded.unreadable, (event.key for event in decoded.events))
+                self._sink.apply(decoded.events)
                 await asyncio.sleep(0)
             if not page.metadata.continue_:
-                await self._complete_list(page.metadata.resource_version)
+                await self._complete_list(listed, page.metadata.resource_version)
                 return
             parameters["continue"] = page.metadata.continue_
 
     async def _watch(self) -> None:
+        """Returns when the server ends the watch in good order."""
         started = self._clock()
         version = self._resource_version
-        await self._stream({"resourceVersion": version})
-        if version == self._resource_version and self._clock() - started < _SHORTEST_HEALTHY_WATCH_SECONDS:
-            await self._wait(AnswerLost("the server ended a watch at once"))
-
-    async def _stream(self, parameters: dict[str, str]) -> None:
-        """A watch, or a streaming list and then a watch; returns when the server ends it in good order."""
-        watch_seconds = int(self._settings.shortest_watch_seconds * (1.0 + self._random()))
         parameters = {
             **self._resource.parameters,
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(watch_seconds),
-            **parameters,
+            "timeoutSeconds": str(int(self._settings.shortest_watch_seconds * (1.0 + self._random()))),
+            "resourceVersion": version,
         }
         stream = self._transport.stream(self._resource.path, parameters, self._settings.idle_seconds)
         async with aclosing(stream) as groups:
             async for lines in groups:
                 self.last_activity_seconds = self._clock()
                 for batch in _batches(lines):
-                    await self._take(self._decoder.decode_lines(batch))
+                    self._take(self._decoder.decode_lines(batch))
                     if len(batch) == _BATCH_EVENTS:
                         await asyncio.sleep(0)
+        if version == self._resource_version and self._clock() - started < _SHORTEST_HEALTHY_WATCH_SECONDS:
+            await self._wait(AnswerLost("the server ended a watch at once"))
 
-    async def _take(self, decoded: Decoded[T]) -> None:
-        self._hand_over(decoded)
-        if decoded.list_ended:
-            await self._complete_list(decoded.resource_version)
-        elif decoded.resource_version and self._resource_version:
+    def _take(self, decoded: Decoded[T]) -> None:
+        if decoded.events:
+            self._sink.apply(decoded.events)
+        if decoded.resource_version:
             self._resource_version = decoded.resource_version
         if decoded.fault is not None:
             raise decoded.fault
 
-    def _hand_over(self, decoded: Decoded[T]) -> None:
-        if not self._resource_version:
-            self._listed.update(decoded.unreadable)
-            for key, found in decoded.events:
-                if found is None:
-                    self._listed.discard(key)
-                else:
-                    self._listed.add(key)
-        if decoded.events:
-            self._sink.apply(decoded.events)
-
-    async def _complete_list(self, resource_version: str) -> None:
+    async def _complete_list(self, listed: set[Key], resource_version: str) -> None:
         """What was not listed does not exist any more; only now does the list's version count."""
-        vanished = find_vanished(self._sink.known_keys(), self._listed)
-        self._listed = set()
+        vanished = find_vanished(self._sink.known_keys(), listed)
         for keys in _batches(vanished):
             self._sink.apply([WatchEvent(key, None) for key in keys])
             await asyncio.sleep(0)

@@ -10,7 +10,6 @@ from scheduler.client.errors import AnswerLost, RequestError, api_error
 
 log = structlog.get_logger(__name__)
 
-_INITIAL_EVENTS_END = b"k8s.io/initial-events-end"
 _ENVELOPE_START = b'{"type":"'
 _ENVELOPE_MIDDLE = b'","object":'
 _LONGEST_MIDDLE_END = len(_ENVELOPE_START) + len(b"MODIFIED") + len(_ENVELOPE_MIDDLE)
@@ -64,15 +63,13 @@ class Decoded(NamedTuple, Generic[T]):
     """What the items of a list or some lines of a watch say.
 
     `unreadable` are the keys of objects that exist but could not be read. `resource_version` is the last one seen (""
-    if none), also of bookmarks and of unreadable objects. `list_ended` tells that the end of a streaming list came.
-    `fault` is what the stream broke with after all that: the ApiError of an ERROR event, or AnswerLost for a line that
-    is no whole JSON document.
+    if none), also of bookmarks and of unreadable objects. `fault` is what the stream broke with after all that: the
+    ApiError of an ERROR event, or AnswerLost for a line that is no whole JSON document.
     """
 
     events: list[WatchEvent[T]]
     unreadable: list[Key]
     resource_version: str = ""
-    list_ended: bool = False
     fault: RequestError | None = None
 
 
@@ -107,7 +104,6 @@ class _LenientMetadata(msgspec.Struct, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     resource_version: str | None = None
-    annotations: msgspec.Raw = msgspec.Raw()
 
 
 class _Lenient(msgspec.Struct):
@@ -132,11 +128,14 @@ _page_decoder = msgspec.json.Decoder(Page)
 
 
 def decode_page(body: bytes) -> Page:
-    """Splits a list into its items; raises AnswerLost if it is no whole JSON document."""
+    """Splits a list into its items; raises AnswerLost for what is no whole list with a resourceVersion."""
     try:
-        return _page_decoder.decode(body)
+        page = _page_decoder.decode(body)
     except msgspec.MsgspecError as error:
         raise AnswerLost(f"a list of {len(body)} bytes cannot be read: {error}") from error
+    if not page.metadata.resource_version:
+        raise AnswerLost("a list came without a resourceVersion")
+    return page
 
 
 class ObjectDecoder(Generic[T]):
@@ -164,7 +163,6 @@ class ObjectDecoder(Generic[T]):
         events: list[WatchEvent[T]] = []
         unreadable: list[Key] = []
         resource_version = ""
-        list_ended = False
         fault: RequestError | None = None
         for line in lines:
             kind, raw = _cut_envelope(line)
@@ -182,13 +180,11 @@ class ObjectDecoder(Generic[T]):
             if envelope.type == "ERROR":
                 fault = api_error(None, memoryview(envelope.object))
                 break
-            seen = self._take_seldom(envelope, events, unreadable)
-            resource_version = seen.resource_version or resource_version
-            list_ended = list_ended or _INITIAL_EVENTS_END in bytes(seen.annotations)
-        return Decoded(events, unreadable, resource_version, list_ended, fault)
+            resource_version = self._take_seldom(envelope, events, unreadable) or resource_version
+        return Decoded(events, unreadable, resource_version, fault)
 
-    def _take_seldom(self, envelope: _Envelope, events: list[WatchEvent[T]], unreadable: list[Key]) -> _LenientMetadata:
-        """Bookmarks, deletions, and objects of which the short way could make nothing."""
+    def _take_seldom(self, envelope: _Envelope, events: list[WatchEvent[T]], unreadable: list[Key]) -> str:
+        """Bookmarks, deletions, and objects of which the short way could make nothing; returns the resourceVersion."""
         raw = memoryview(envelope.object)
         seen = _lenient_metadata(raw)
         if envelope.type in ("ADDED", "MODIFIED"):
@@ -200,7 +196,7 @@ class ObjectDecoder(Generic[T]):
             events.append(WatchEvent((seen.namespace or "", seen.name), None))
         elif envelope.type != "BOOKMARK":
             self._note_unreadable(seen, f"{envelope.type} event that names no object", unreadable)
-        return seen
+        return seen.resource_version or ""
 
     def _add(self, found: T, events: list[WatchEvent[T]]) -> str:
         metadata = found.metadata
