@@ -51,7 +51,7 @@ def _zero(kind: inspect.Type) -> object:
             return {}
         case inspect.IntType():
             return 0
-        case inspect.UnionType():
-            return "0"  # a quantity: the only union that stands in a list or a map
+        case inspect.UnionType(types=types):
+            return None if any(isinstance(each, inspect.NoneType) for each in types) else "0"  # else a quantity
         case _:
             return ""

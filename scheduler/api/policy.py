@@ -27,10 +27,10 @@ class PodDisruptionBudgetSpec(ApiStruct, frozen=True):
 
 
 class PodDisruptionBudgetStatus(ApiStruct, frozen=True):
-    """How many pods may go now, and those on their way out (by name)."""
+    """How many pods may go now, and those on their way out, by name; their times are null when they are zero."""
 
     disruptions_allowed: int = 0
-    disrupted_pods: dict[str, datetime] | None = None
+    disrupted_pods: dict[str, datetime | None] | None = None
 
 
 class PodDisruptionBudget(ApiStruct, frozen=True):
