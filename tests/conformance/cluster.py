@@ -1,0 +1,124 @@
+"""A case's cluster in the pure core: cache, snapshot and one algorithm a profile."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from scheduler.api.decoding import decode_node, decode_pod
+from scheduler.api.types import Pod
+from scheduler.config.loading import parse_configuration
+from scheduler.config.plugin_args import GROUP_VERSION
+from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
+from scheduler.config.resolution import ProfilePlugins
+from scheduler.config.types import KIND
+from scheduler.core.algorithm import Rng, ScheduleAlgorithm
+from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.pod_parser import parse_pod
+from scheduler.core.framework.recorder import SilentRecorder
+from scheduler.core.framework.runtime import Framework
+from scheduler.core.framework.status import Status
+from scheduler.core.framework.types import PodInfo
+from scheduler.core.plugins.registry import IN_TREE
+from tests.conformance.case import Case
+
+_KNOWN: Final = {name: replace(info, supported=True) for name, info in IN_TREE_PLUGINS.items()}
+"""All of kube-scheduler's: a case may name what we lack, which then shows as a difference, not as a fault."""
+
+_FINISHED: Final = ("Succeeded", "Failed")
+
+
+class Kind(msgspec.Struct):
+    """What tells how to decode an object."""
+
+    kind: str
+
+
+class _NoApiServer(Handle):
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        raise AssertionError("the cases end before binding")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile at work."""
+
+    framework: Framework
+    algorithm: ScheduleAlgorithm
+
+
+class Cluster:
+    """The state that carries over from one pod of a case to the next. Objects that no plugin reads yet are passed over.
+
+    Attributes:
+        placed: namespace/name of pending pods that were placed since.
+    """
+
+    def __init__(self, case: Case, rng: Rng) -> None:
+        self.placed: set[str] = set()
+        self._cache = Cache()
+        self.snapshot = Snapshot(self._cache)
+        self._pending: dict[str, PodInfo] = {}
+        self._profiles = {
+            name: Profile(framework, ScheduleAlgorithm(self.snapshot, framework, rng))
+            for name, framework in _frameworks(case.config).items()
+        }
+        read_kind = msgspec.json.Decoder(Kind).decode
+        for raw in case.objects:
+            kind = read_kind(raw).kind
+            if kind == "Node":
+                self._cache.add_node(decode_node(bytes(raw)))
+            elif kind == "Pod":
+                self._add_pod(decode_pod(bytes(raw)))
+
+    def pending(self, name: str) -> PodInfo:
+        """A pod that is not on a node."""
+        return self._pending[name]
+
+    def profile_of(self, pod: PodInfo) -> Profile:
+        """The profile that the pod's schedulerName asks for, else the first."""
+        first = next(iter(self._profiles.values()))
+        return self._profiles.get(pod.pod.spec.scheduler_name or "", first)
+
+    def place(self, name: str, node_name: str) -> None:
+        """Assume the pod and let the watch confirm it."""
+        pending = self._pending.pop(name)
+        self._cache.assume_pod(pending, node_name)
+        pod = pending.pod
+        bound = replace(
+            pod,
+            spec=replace(pod.spec, node_name=node_name),
+            status=replace(pod.status, nominated_node_name=None),
+        )
+        self._cache.add_pod(parse_pod(bound), node_name)
+        self.placed.add(name)
+
+    def _add_pod(self, pod: Pod) -> None:
+        if pod.status.phase in _FINISHED:
+            return
+        info = parse_pod(pod)
+        if pod.spec.node_name:
+            self._cache.add_pod(info, pod.spec.node_name)
+        else:
+            self._pending[info.key] = info
+
+
+def _frameworks(config: dict[str, Any] | None) -> dict[str, Framework]:
+    """By schedulerName, in the order of the configuration. `UnsupportedFeatures` takes no part: differences show."""
+    document = {"apiVersion": GROUP_VERSION, "kind": KIND} | (config or {})
+    loaded = parse_configuration(msgspec.json.encode(document), source="config", take_over=True, known=_KNOWN)
+    frameworks: dict[str, Framework] = {}
+    for profile in loaded.configuration.profiles:
+        name = str(profile.scheduler_name)
+        args = {entry.name: entry.args for entry in profile.plugin_config if entry.args is not None}
+        plugins = _that_we_have(loaded.plugins[name])
+        frameworks[name] = Framework(name, plugins, args, IN_TREE, _NoApiServer(), SilentRecorder())
+    return frameworks
+
+
+def _that_we_have(plugins: ProfilePlugins) -> ProfilePlugins:
+    present = {point.value: tuple(name for name in plugins.at(point) if name in IN_TREE) for point in ExtensionPoint}
+    return replace(plugins, **present)

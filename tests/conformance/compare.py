@@ -1,0 +1,98 @@
+"""What differs between a golden and our answer, as readable lines."""
+
+from collections.abc import Iterator
+
+from tests.conformance.case import Case, NodeAnswer, Step, Verdict
+from tests.conformance.cluster import Cluster
+from tests.conformance.evaluate import CountingRng, Decided, attempt
+
+_PREEMPTION_PART = " preemption:"
+_VERDICT_FIELDS = ("code", "plugin", "reasons")
+_STEP_FIELDS = (
+    "skipped",
+    "pre_enqueue",
+    "pre_filter",
+    "pre_filter_nodes",
+    "nominated_fast_path",
+    "feasible",
+    "best",
+    "assumed",
+    "reserve",
+    "error",
+)
+"""Fields of a step that are compared as they are."""
+
+
+def case_differences(case: Case, *, preemption: bool) -> list[str]:
+    """Go through a case pod by pod. Each pod is then placed where kube-scheduler placed it, so that one difference does
+    not cause others.
+
+    Args:
+        preemption: whether the parts that preemption writes are compared: the field and the end of the message.
+    """
+    rng = CountingRng()
+    cluster = Cluster(case, rng)
+    differences: list[str] = []
+    for number, golden in enumerate(case.steps, start=1):
+        step, decided = attempt(cluster, golden.pod, rng)
+        where = f"step {number}, pod {golden.pod}: "
+        differences += [where + line for line in step_differences(golden, step, preemption=preemption)]
+        if decided is not None:
+            differences += [f"{where}decision: {line}" for line in decision_differences(golden, decided)]
+        if golden.assumed:
+            cluster.place(golden.pod, golden.assumed)
+    return differences
+
+
+def step_differences(golden: Step, ours: Step, *, preemption: bool) -> Iterator[str]:
+    """Every field of the full evaluation."""
+    for name in _STEP_FIELDS:
+        yield from _difference(name, getattr(golden, name), getattr(ours, name))
+    yield from _message_difference(golden.message, ours.message, preemption=preemption)
+    for node in sorted(golden.nodes.keys() | ours.nodes.keys()):
+        yield from _node_differences(f"node {node}: ", golden.nodes.get(node), ours.nodes.get(node))
+    if preemption:
+        yield from _difference("preemption", golden.preemption, ours.preemption)
+
+
+def decision_differences(golden: Step, decided: Decided) -> Iterator[str]:
+    """What shows of an attempt as the running scheduler makes it."""
+    if (decided.node_name or None) not in (golden.best or (None,)):
+        yield f"node: kube-scheduler one of {golden.best!r}, Podium {decided.node_name!r}"
+    elif golden.best:
+        yield from _difference("equally good nodes", len(golden.best), decided.choices)
+    yield from _difference("feasible", len(golden.feasible), decided.feasible)
+    looked_at = golden.nodes if golden.pre_filter is None else {}
+    for node in sorted(looked_at.keys() | decided.nodes.keys()):
+        yield from _verdict_differences(f"node {node}: ", looked_at.get(node), decided.nodes.get(node))
+
+
+def _node_differences(where: str, golden: NodeAnswer | None, ours: NodeAnswer | None) -> Iterator[str]:
+    yield from _verdict_differences(where, golden, ours)
+    if golden is None or ours is None or golden.code != ours.code:
+        return
+    for name in ("raw", "scores"):
+        theirs, own = getattr(golden, name), getattr(ours, name)
+        for plugin in sorted(theirs.keys() | own.keys()):
+            # A plugin that one side leaves out adds nothing to any node.
+            yield from _difference(f"{where}{name} of {plugin}", theirs.get(plugin, 0), own.get(plugin, 0))
+    yield from _difference(f"{where}total", golden.total, ours.total)
+
+
+def _verdict_differences(where: str, golden: Verdict | None, ours: Verdict | None) -> Iterator[str]:
+    if golden is None or ours is None:
+        yield from _difference(f"{where}verdict", golden, ours)
+        return
+    for name in _VERDICT_FIELDS:
+        yield from _difference(where + name, getattr(golden, name), getattr(ours, name))
+
+
+def _message_difference(golden: str, ours: str, *, preemption: bool) -> Iterator[str]:
+    if not preemption:
+        golden, ours = (message.partition(_PREEMPTION_PART)[0] for message in (golden, ours))
+    yield from _difference("message", golden, ours)
+
+
+def _difference(what: str, golden: object, ours: object) -> Iterator[str]:
+    if golden != ours:
+        yield f"{what}: kube-scheduler {golden!r}, Podium {ours!r}"

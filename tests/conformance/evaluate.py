@@ -1,0 +1,144 @@
+"""Podium's answers in the shape of the goldens.
+
+Each pod is asked about twice: with a full evaluation, which computes everything anew, and with a decision as the
+running scheduler makes it, which goes by what was kept of earlier pods.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler.core.algorithm import decide
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.diagnosis import NodeVerdicts, left_out_status
+from scheduler.core.framework.evaluation import FullEvaluation
+from scheduler.core.framework.runtime import Framework, PreFilterOutcome
+from scheduler.core.framework.status import Status
+from scheduler.core.framework.types import PodInfo
+from tests.conformance.case import NodeAnswer, Step, Verdict
+from tests.conformance.cluster import Cluster, Profile
+
+SUCCESS = Verdict(code="Success", plugin="", reasons=())
+
+
+class CountingRng:
+    """Takes the first of equal nodes and tells how many there were."""
+
+    def __init__(self) -> None:
+        self.choices = 1
+
+    def randrange(self, stop: int) -> int:
+        """Always 0."""
+        self.choices = stop
+        return 0
+
+
+@dataclass(slots=True)
+class Decided:
+    """What a decision came to.
+
+    Attributes:
+        node_name: the chosen node, empty when the pod fits nowhere.
+        choices: number of equally good nodes it was chosen from, 1 where nothing had to be chosen.
+        feasible: number of nodes that pass all filters.
+        nodes: verdict by node.
+        message: why the pod fits nowhere.
+    """
+
+    node_name: str
+    choices: int
+    feasible: int
+    nodes: dict[str, Verdict] = field(default_factory=dict)
+    message: str = ""
+
+
+def attempt(cluster: Cluster, name: str, rng: CountingRng) -> tuple[Step, Decided | None]:
+    """Answer for the next pod of a case; no decision where there is no attempt."""
+    if name in cluster.placed:
+        return Step(pod=name, skipped="already assumed"), None
+    pod = cluster.pending(name)
+    if pod.pod.metadata.deletion_timestamp is not None:
+        message = f"skip schedule deleting pod: {pod.key}"
+        return Step(pod=name, skipped="the pod is being deleted", message=message), None
+    profile = cluster.profile_of(pod)
+    gate = profile.framework.pre_enqueue(pod)
+    if gate is not None:
+        step = Step(pod=name, skipped="the pod is gated", pre_enqueue=_verdict(gate), message=gate.message)
+        return step, None
+    decided = _decide(cluster, profile, pod, rng)
+    step = Step(pod=name, message=decided.message)
+    if cluster.snapshot.nodes.existing:
+        _evaluate(cluster, profile, pod, step)
+    return step, decided
+
+
+def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng) -> Decided:
+    rng.choices = 1
+    decision = decide(cluster.snapshot, pod, profile.framework, rng)
+    return Decided(
+        decision.node_name or "",
+        rng.choices,
+        decision.feasible,
+        {name: _verdict(status) for name, status in _by_node(cluster, decision.verdicts).items()},
+        decision.diagnosis.message() if decision.diagnosis is not None else "",
+    )
+
+
+def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> None:
+    narrowed, full = profile.algorithm.evaluate(CycleState(), pod)
+    if narrowed.status is not None:
+        step.pre_filter = _verdict(narrowed.status)
+        step.nodes = {name: _node_answer(step.pre_filter) for name in _all_nodes(cluster)}
+        return
+    step.pre_filter_nodes = tuple(sorted(narrowed.node_names or ()))
+    verdicts = _node_verdicts(cluster, profile.framework, pod, narrowed, full)
+    step.nodes = {name: _node_answer(_verdict(status)) for name, status in _by_node(cluster, verdicts).items()}
+    names = cluster.snapshot.nodes.names
+    for position in np.flatnonzero(full.feasible).tolist():
+        answer = step.nodes[names[full.row(position)]]
+        answer.raw = {plugin: int(values[position]) for plugin, values in full.raw.items()}
+        answer.scores = {plugin: int(values[position]) for plugin, values in full.weighted.items()}
+        # Without score plugins kube-scheduler gives every feasible node 1.
+        answer.total = int(full.totals[position]) if profile.framework.scores else 1
+    totals = {name: answer.total for name, answer in sorted(step.nodes.items()) if answer.total is not None}
+    step.feasible = tuple(totals)
+    step.best = tuple(name for name, total in totals.items() if total == max(totals.values()))
+    step.assumed = step.best[0] if step.best else ""
+
+
+def _node_verdicts(
+    cluster: Cluster, framework: Framework, pod: PodInfo, narrowed: PreFilterOutcome, full: FullEvaluation
+) -> NodeVerdicts:
+    return NodeVerdicts(
+        pod,
+        cluster.snapshot.nodes.name_tuple(),
+        None if isinstance(full.rows, slice) else full.rows.tolist(),
+        full.rejected_by,
+        full.verdicts,
+        framework.filters,
+        None if narrowed.node_names is None else left_out_status(narrowed.narrowing_plugins, empty=False),
+    )
+
+
+def _by_node(cluster: Cluster, verdicts: NodeVerdicts | None) -> dict[str, Status | None]:
+    """Status by node, those that PreFilter left out included."""
+    if verdicts is None:
+        return {}
+    left_out = dict.fromkeys(_all_nodes(cluster), verdicts.left_out)
+    return left_out | verdicts.by_node()
+
+
+def _all_nodes(cluster: Cluster) -> list[str]:
+    nodes = cluster.snapshot.nodes
+    return [nodes.names[row] for row in np.flatnonzero(nodes.exists).tolist()]
+
+
+def _verdict(status: Status | None) -> Verdict:
+    if status is None:
+        return SUCCESS
+    reasons = tuple(reason.text for reason in status.reasons)
+    return Verdict(code=status.code.label, plugin=status.plugin, reasons=reasons)
+
+
+def _node_answer(verdict: Verdict) -> NodeAnswer:
+    return NodeAnswer(code=verdict.code, plugin=verdict.plugin, reasons=verdict.reasons)
