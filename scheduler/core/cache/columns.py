@@ -49,7 +49,7 @@ class ImageTable:
 
     Attributes:
         rows: image name to the rows that have it.
-        size_bytes: image name to its size, as the first node that reported it said (kube-scheduler keeps that one too).
+        size_bytes: image name to its size, as the first of the nodes that have it said (so does kube-scheduler).
         version: grows with every change.
     """
 
@@ -65,21 +65,21 @@ class ImageTable:
         """Replace what is known of the row's images."""
         images = (node.status.images if node is not None else None) or ()
         sizes = {name: image.size_bytes or 0 for image in reversed(images) for name in reversed(image.names or ())}
-        before = self._by_row.get(row, frozenset())
-        if before == sizes.keys():
-            return
-        self.version += 1
+        before = self._by_row.pop(row, frozenset())
+        changed = before != sizes.keys()
         for name in before - sizes.keys():
             self.rows[name].discard(row)
             if not self.rows[name]:
                 del self.rows[name], self.size_bytes[name]
-        for name in sizes.keys() - before:
-            self.rows.setdefault(name, set()).add(row)
-            self.size_bytes.setdefault(name, sizes[name])
+        for name, size_bytes in sizes.items():
+            rows = self.rows.setdefault(name, set())
+            rows.add(row)
+            if len(rows) == 1 and self.size_bytes.get(name) != size_bytes:
+                self.size_bytes[name] = size_bytes
+                changed = True
         if sizes:
             self._by_row[row] = frozenset(sizes)
-        else:
-            self._by_row.pop(row, None)
+        self.version += changed
 
 
 class PortTable:

@@ -30,6 +30,8 @@ class ResourceScore(Protocol):
 
 _TOO_MANY_PODS: Final = 1
 """Bit of a verdict; the bits above it stand for the pod's resources in the order of `_asked`."""
+_LAST_BIT: Final = 30
+"""The highest that a verdict has; from there on resources share it."""
 _SCORE_SCALE: Final = 10
 """A shape point's score is 0..10."""
 
@@ -70,7 +72,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
             allocatable = nodes.allocatable(resource)[rows]
             short = nodes.requested(resource)[rows] + ask > allocatable
             if short.any():
-                verdicts |= short.astype(np.int32) << bit
+                verdicts |= short.astype(np.int32) << min(bit, _LAST_BIT)
                 never = ask > allocatable
                 unresolvable = never if unresolvable is None else unresolvable | never
         return verdicts if unresolvable is None else np.where(unresolvable, -verdicts, verdicts)
@@ -83,7 +85,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         for bit, (resource, ask) in enumerate(self._asked(pod), start=1):
             allocatable = nodes.allocatable(resource).item(row)
             if nodes.requested(resource).item(row) + ask > allocatable:
-                verdict |= 1 << bit
+                verdict |= 1 << min(bit, _LAST_BIT)
                 resolvable = resolvable and ask <= allocatable
         return verdict if resolvable else -verdict
 
@@ -94,7 +96,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         reasons.extend(
             Reason(f"Insufficient {resource}", {"resource": resource, "requested": ask})
             for bit, (resource, ask) in enumerate(self._asked(pod), start=1)
-            if bits >> bit & 1
+            if bits >> min(bit, _LAST_BIT) & 1
         )
         code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if verdict < 0 else Code.UNSCHEDULABLE
         return Status(code, tuple(reasons))
