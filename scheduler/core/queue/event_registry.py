@@ -33,6 +33,7 @@ class Occurrence:
         new: the object after, None for a deleted one.
         matched: the registrations that ask for the event, by plugin.
         target_uid: the only pod it concerns, empty when it may concern all.
+        excluded_uid: the pod it does not concern, empty when there is none.
     """
 
     event: ClusterEvent
@@ -40,6 +41,11 @@ class Occurrence:
     new: object | None
     matched: Mapping[PluginKey, tuple[RegisteredEvent, ...]]
     target_uid: str = ""
+    excluded_uid: str = ""
+
+    def concerns(self, uid: str) -> bool:
+        """Whether the event may help that pod at all."""
+        return self.target_uid in ("", uid) and self.excluded_uid != uid
 
 
 class EventRegistry:

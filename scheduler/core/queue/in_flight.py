@@ -70,7 +70,7 @@ class InFlight:
         if begun_at < self._first:
             yield _FORGOTTEN
         for occurrence in islice(self._events, max(begun_at - self._first, 0), None):
-            if occurrence.target_uid in ("", uid):
+            if occurrence.concerns(uid):
                 yield occurrence
 
     def clear(self) -> None:

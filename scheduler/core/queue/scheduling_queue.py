@@ -147,7 +147,7 @@ class SchedulingQueue:
             self._withdraw(entry)
 
     def move_all_to_active_or_backoff(
-        self, event: ClusterEvent, old: object | None, new: object | None, now: float
+        self, event: ClusterEvent, old: object | None, new: object | None, now: float, *, except_uid: str = ""
     ) -> None:
         """Something happened in the cluster: wake the pods that it may help, remember it for the pods in flight.
 
@@ -156,8 +156,11 @@ class SchedulingQueue:
             old: the object before, None for an added one; `PodInfo` for pods.
             new: the object after, None for a deleted one.
             now: monotonic seconds.
+            except_uid: a pod in flight that the event does not concern: one that is taken back from its node because a
+                plugin rejected it there must not be helped by the room it frees itself.
         """
         occurrence = self._registry.occurrence(event, old, new)
+        occurrence.excluded_uid = except_uid
         wildcard = event.resource is EventResource.WILDCARD
         for entry in self._parking.all() if wildcard else self._parking.held_by(occurrence.matched):
             self._wake(entry, occurrence, now)
@@ -263,6 +266,10 @@ class SchedulingQueue:
         return self._backoff.next_completion()
 
     # --- what is seen from outside
+
+    def __contains__(self, uid: str) -> bool:
+        """Whether the pod is in some place of the queue, in flight included."""
+        return uid in self._entries
 
     def pending_counts(self) -> dict[str, int]:
         """Pods in each queue, by the `queue` label of `pending_pods`. Constant time."""

@@ -18,6 +18,7 @@ from tests.unit.core.queue.harness import (
     NODE_LABEL,
     NODE_TAINT,
     OWN_TOLERATION,
+    POD_DELETE,
     PROFILE,
     TAINTS,
     Harness,
@@ -214,6 +215,18 @@ def test_activating_a_pod_in_flight_concerns_no_other() -> None:
 
     assert harness.fail(other, FIT) is Place.UNSCHEDULABLE
     assert harness.fail(activated, FIT) is Place.BACKOFF
+
+
+def test_a_pod_taken_back_from_its_node_is_not_helped_by_that() -> None:
+    """The event of the room a rejected pod frees itself is kept for the other pods in flight, not for that pod."""
+    harness = Harness()
+    taken_back, other = _in_flight(harness, "taken-back"), _in_flight(harness, "other")
+    harness.queue.move_all_to_active_or_backoff(
+        POD_DELETE, taken_back.pod_info, None, harness.now, except_uid=taken_back.uid
+    )
+
+    assert harness.fail(taken_back, FIT) is Place.UNSCHEDULABLE
+    assert harness.fail(other, FIT) is Place.BACKOFF
 
 
 def test_gates_are_looked_at_on_the_newest_object() -> None:

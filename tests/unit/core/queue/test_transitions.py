@@ -174,6 +174,16 @@ def test_a_gated_pod_that_had_failed_goes_to_backoff() -> None:
 
 
 @pytest.mark.parametrize("place", list(Place))
+def test_a_pod_is_known_in_every_place_until_it_is_deleted(place: Place) -> None:
+    """A pod is in the queue wherever it is, in flight included, and no longer once it is deleted."""
+    harness = Harness()
+    harness.in_place(place)
+    assert "uid-pod" in harness.queue
+    delete(harness)
+    assert "uid-pod" not in harness.queue
+
+
+@pytest.mark.parametrize("place", list(Place))
 def test_adding_a_known_pod_changes_nothing_but_the_object(place: Place) -> None:
     """A second add of the same pod, as a relist gives, leaves it where it is and does not count it again."""
     harness = Harness()
