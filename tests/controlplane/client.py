@@ -183,9 +183,9 @@ class Client:
             }
         )
 
-    def may(self, user: str, verb: str, resource: str, group: str = "") -> bool:
+    def may(self, user: str, verb: str, resource: str, group: str = "", subresource: str = "") -> bool:
         """Ask whether a user may act on a resource everywhere; a right just granted takes a moment to count."""
-        attributes = {"verb": verb, "resource": resource, "group": group}
+        attributes = {"verb": verb, "resource": resource, "group": group, "subresource": subresource}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",

@@ -29,6 +29,7 @@ from tests.controlplane.faults import (
     Fault,
     Refuse,
     RequestLine,
+    Rewrite,
     Rule,
     RuleBook,
     SilentWatch,
@@ -199,6 +200,9 @@ class FaultProxy:
             content = await answer.read()
             if CutAfterCommit() in logged.faults:
                 return _cut(request)
+            for fault in logged.faults:
+                if isinstance(fault, Rewrite):
+                    content = _rewritten(content, fault)
             logged.status = answer.status
             response = web.StreamResponse(status=answer.status, headers=_forwarded(answer.headers))
             truncation = next((fault for fault in logged.faults if isinstance(fault, Truncate)), None)
@@ -223,6 +227,9 @@ class FaultProxy:
                 continue
             logged.faults += (fault,)
             match fault:
+                case Rewrite():
+                    await response.write(_rewritten(event, fault))
+                    continue
                 case SilentWatch():
                     await asyncio.Event().wait()
                 case ExpireWatch():
@@ -245,6 +252,10 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             yield line + b"\n"
     if rest:
         yield rest
+
+
+def _rewritten(json: bytes, rewrite: Rewrite) -> bytes:
+    return json.replace(rewrite.old.encode(), rewrite.new.encode())
 
 
 def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:

@@ -45,6 +45,14 @@ class Truncate:
 
 
 @dataclass(frozen=True)
+class Rewrite:
+    """A text in the JSON of an answer, or of the events of a watch, is replaced, wherever it stands."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
 class SilentWatch:
     """The event and all later ones are kept from the client, whose connection stays open."""
 
@@ -54,10 +62,10 @@ class ExpireWatch:
     """Instead of the event the client gets an ERROR event of code 410, which ends the watch."""
 
 
-Fault: TypeAlias = Delay | Refuse | CutAfterCommit | Truncate | SilentWatch | ExpireWatch
-_FAULTS_OF_REQUESTS = (Delay, Refuse, CutAfterCommit, Truncate)
+Fault: TypeAlias = Delay | Refuse | CutAfterCommit | Truncate | Rewrite | SilentWatch | ExpireWatch
+_FAULTS_OF_REQUESTS = (Delay, Refuse, CutAfterCommit, Truncate, Rewrite)
 _FAULTS_OF_WATCH_REQUESTS = (Delay, Refuse)
-_FAULTS_OF_EVENTS = (Truncate, SilentWatch, ExpireWatch)
+_FAULTS_OF_EVENTS = (Truncate, Rewrite, SilentWatch, ExpireWatch)
 
 
 @dataclass(frozen=True)

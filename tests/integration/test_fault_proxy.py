@@ -15,7 +15,7 @@ from tests.conftest import Cluster
 from tests.controlplane.client import ApiError, Client, wait_until
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fault_proxy import FaultProxy
-from tests.controlplane.faults import CutAfterCommit, Delay, ExpireWatch, Refuse, Rule, SilentWatch, Truncate
+from tests.controlplane.faults import CutAfterCommit, Delay, ExpireWatch, Refuse, Rewrite, Rule, SilentWatch, Truncate
 from tests.controlplane.resources import Manifest
 
 # Both kinds of cut connection: before the status line and after it.
@@ -185,6 +185,17 @@ def test_truncate_event(cluster: Cluster, fault_proxy: FaultProxy, through: Clie
     assert watched.next_after_creating("a")["type"] == "ADDED"
     with pytest.raises((msgspec.DecodeError, http.client.IncompleteRead)):
         watched.next_after_creating("b")
+
+
+def test_rewrite(cluster: Cluster, fault_proxy: FaultProxy, through: Client) -> None:
+    """A text is another one in answers and in the events of a watch, which goes on; the object stays as it is."""
+    fault_proxy.add(Rule(Rewrite('"name":"a"', '"name":7'), path="/configmaps"))
+    watched = WatchedNamespace(cluster, through)
+    assert watched.next_after_creating("a")["object"]["metadata"]["name"] == 7
+    assert watched.next_after_creating("b")["object"]["metadata"]["name"] == "b"
+    names = [found["metadata"]["name"] for found in through.list("configmaps", cluster.namespace)]
+    assert names == [7, "b"]
+    assert cluster.client.get("configmaps", "a", cluster.namespace)
 
 
 def test_skip_and_times_choose_the_nth(cluster: Cluster, fault_proxy: FaultProxy, through: Client) -> None:
