@@ -1,0 +1,46 @@
+"""The registry: what the configuration calls supported is there, under its own name, with the points it serves."""
+
+import pytest
+
+from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
+from scheduler.core.framework import interface
+from scheduler.core.framework.interface import Handle, Plugin
+from scheduler.core.framework.status import Status
+from scheduler.core.framework.types import PodInfo
+from scheduler.core.plugins.registry import IN_TREE
+
+CONTRACTS: dict[ExtensionPoint, type[Plugin]] = {
+    ExtensionPoint.PRE_ENQUEUE: interface.PreEnqueuePlugin,
+    ExtensionPoint.QUEUE_SORT: interface.QueueSortPlugin,
+    ExtensionPoint.PRE_FILTER: interface.PreFilterPlugin,
+    ExtensionPoint.FILTER: interface.FilterPlugin,
+    ExtensionPoint.SCORE: interface.ScorePlugin,
+    ExtensionPoint.RESERVE: interface.ReservePlugin,
+    ExtensionPoint.PRE_BIND: interface.PreBindPlugin,
+    ExtensionPoint.BIND: interface.BindPlugin,
+    ExtensionPoint.POST_BIND: interface.PostBindPlugin,
+}
+OFTEN_PART_OF_SIGNATURES = {ExtensionPoint.PRE_FILTER, ExtensionPoint.PRE_SCORE}
+
+
+class NoApiServer(Handle):
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        raise AssertionError("nothing is bound here")
+
+
+def test_what_is_supported_is_there() -> None:
+    """The table of names and the registry agree."""
+    assert set(IN_TREE) == {name for name, info in IN_TREE_PLUGINS.items() if info.supported}
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_a_plugin_serves_where_its_name_may_stand(name: str) -> None:
+    """Each is made without args, has its name, and implements the points that the configuration allows it at."""
+    plugin = IN_TREE[name](None, NoApiServer())
+    points = IN_TREE_PLUGINS[name].points
+    assert plugin.name == name
+    for point, contract in CONTRACTS.items():
+        if isinstance(plugin, contract):
+            assert point in points
+        else:
+            assert point not in points - OFTEN_PART_OF_SIGNATURES

@@ -1,0 +1,81 @@
+"""UnsupportedFeatures: what Podium does not understand yet is named, never ignored."""
+
+import pytest
+
+from scheduler.api.decoding import decode_pod
+from scheduler.api.types import (
+    Affinity,
+    LabelSelector,
+    PodAffinity,
+    PodAffinityTerm,
+    PodAntiAffinity,
+    TopologySpreadConstraint,
+)
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.interface import PreFilterResult
+from scheduler.core.framework.pod_parser import parse_pod
+from scheduler.core.framework.status import Status
+from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
+from scheduler.testing import PodBuilder, make_node, make_pod
+from tests.unit.core.plugins.asking import UU, parsed, snapshot_of
+
+PLUGIN = UnsupportedFeatures()
+
+
+def answer(pod: PodBuilder, *objects: PodBuilder) -> PreFilterResult | Status | None:
+    return PLUGIN.pre_filter(CycleState(), parsed(pod), snapshot_of(make_node("n1"), *objects))
+
+
+@pytest.mark.parametrize(
+    ("pod", "feature"),
+    [
+        (make_pod("p").spread(TopologySpreadConstraint(1, "zone", "DoNotSchedule")), "topologySpreadConstraints"),
+        (make_pod("p").affinity(Affinity(pod_affinity=PodAffinity())), "affinity.podAffinity"),
+        (make_pod("p").affinity(Affinity(pod_anti_affinity=PodAntiAffinity())), "affinity.podAntiAffinity"),
+        (make_pod("p").resource_claim("gpu"), "resourceClaims"),
+    ],
+)
+def test_the_feature_is_named(pod: PodBuilder, feature: str) -> None:
+    """The rejection says which feature and that it is a matter of time."""
+    assert answer(pod) == Status.of(UU, f"pod uses {feature}, which is not supported yet")
+
+
+@pytest.mark.parametrize("kind", ["persistentVolumeClaim", "csi", "nfs", "ephemeral", "kindOfTomorrow"])
+def test_volumes_that_bind_a_pod_are_named(kind: str) -> None:
+    """Also a kind that did not exist when this was written."""
+    volume = f'{{"name": "v", "{kind}": {{}}}}'
+    assert answer_to_volume(volume) == Status.of(UU, f"pod uses a volume of kind {kind}, which is not supported yet")
+
+
+@pytest.mark.parametrize("kind", ["configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath"])
+def test_volumes_that_bind_to_no_node_pass(kind: str) -> None:
+    """They are every pod's daily bread."""
+    assert answer_to_volume(f'{{"name": "v", "{kind}": {{}}}}') is None
+
+
+def answer_to_volume(volume: str) -> PreFilterResult | Status | None:
+    pod = decode_pod(f'{{"metadata": {{"name": "p"}}, "spec": {{"volumes": [{volume}]}}}}'.encode())
+    return PLUGIN.pre_filter(CycleState(), parse_pod(pod), snapshot_of(make_node("n1")))
+
+
+def repelling(**labels: str) -> PodBuilder:
+    term = PodAffinityTerm("kubernetes.io/hostname", LabelSelector(labels))
+    affinity = Affinity(pod_anti_affinity=PodAntiAffinity((term,)))
+    return make_pod("there").affinity(affinity).node("n1")
+
+
+def test_a_pod_that_a_placed_one_may_repel_is_refused() -> None:
+    """Only where the required anti-affinity of the placed pod selects it, in the namespace it reaches."""
+    refused = Status.of(
+        UU, "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
+    )
+    assert answer(make_pod("p").label(app="web"), repelling(app="web")) == refused
+    assert answer(make_pod("p").label(app="db"), repelling(app="web")) is None
+    assert answer(make_pod("p").label(app="web").namespace("other"), repelling(app="web")) is None
+    assert answer(make_pod("p").label(app="web")) is None
+
+
+def test_ordinary_pods_pass() -> None:
+    """All that the other plugins understand is no matter of this one."""
+    pod = make_pod("p").req(cpu="1").host_port(80).node_selector(disk="ssd").toleration("gpu", "Exists")
+    assert answer(pod.affinity(Affinity())) is None
