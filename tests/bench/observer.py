@@ -7,6 +7,7 @@ before it reads them.
 import multiprocessing
 import os
 import select
+import signal
 import socket
 import ssl
 import time
@@ -98,6 +99,8 @@ class Observer:
 
 def _observe(assignment: Assignment, sender: Connection, parent: int) -> None:
     """Main function of the observer's process."""
+    # Ctrl-C reaches the whole process group; it is for the benchmark, which ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         watches = [_Watch(assignment, stream) for stream in Stream]
         sender.send([])

@@ -18,8 +18,6 @@ class Progress:
         """When each pod was seen bound, by name."""
         self.event_seconds: dict[str, float] = {}
         """When the `Scheduled` event of each pod was seen, by name of the pod."""
-        self.gone = 0
-        """Bound pods deleted meanwhile: victims, unless the benchmark itself deletes pods."""
 
     @property
     def is_complete(self) -> bool:
@@ -39,16 +37,11 @@ class Progress:
     def add(self, sightings: Iterable[Sighting]) -> None:
         """Take in what was seen. Raises BenchError for a pod that is not expected, bound twice or reported twice."""
         for sight, pod, seconds in sightings:
-            match sight:
-                case Sight.SCHEDULED:
-                    self._record(self.event_seconds, pod, seconds, "has two Scheduled events")
-                    continue
-                case Sight.BOUND:
-                    self._record(self.bound_seconds, pod, seconds, "was bound twice")
-                case Sight.GONE:
-                    self.gone += 1
-                case Sight.NOMINATED | Sight.CHANGED:
-                    pass
+            if sight is Sight.SCHEDULED:
+                self._record(self.event_seconds, pod, seconds, "has two Scheduled events")
+                continue
+            if sight is Sight.BOUND:
+                self._record(self.bound_seconds, pod, seconds, "was bound twice")
             if self.first_act_seconds is None:
                 self.first_act_seconds = seconds
 

@@ -46,13 +46,6 @@ def test_an_event_is_not_an_act() -> None:
     assert progress.first_act_seconds is None
 
 
-def test_deleted_pods_are_counted() -> None:
-    """Victims are none of the pods to be bound."""
-    progress = Progress(["a"])
-    progress.add([(Sight.GONE, "victim-1", 1.0), (Sight.GONE, "victim-2", 1.0)])
-    assert progress.gone == 2
-
-
 @pytest.mark.parametrize(("sight", "fault"), [(Sight.BOUND, "bound twice"), (Sight.SCHEDULED, "two Scheduled events")])
 def test_nothing_may_happen_twice(sight: Sight, fault: str) -> None:
     """A second binding or event of a pod fails the run."""
