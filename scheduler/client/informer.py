@@ -1,8 +1,9 @@
 """A local copy of a collection, and typed events for whoever follows it."""
 
 import asyncio
+import random as random_module
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -77,6 +78,8 @@ class Informer(Generic[T]):
         recorder: WatchRecorder = _COUNTS_NOTHING,
         settings: ReflectorSettings = _DEFAULT_SETTINGS,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        random: Callable[[], float] = random_module.random,
     ) -> None:
         self.resource = resource
         self._on_fatal = on_fatal
@@ -85,7 +88,9 @@ class Informer(Generic[T]):
         self._store: dict[Key, T] = {}
         self._synced = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._reflector = Reflector(transport, resource, decode, self, recorder, settings, clock=clock)
+        self._reflector = Reflector(
+            transport, resource, decode, self, recorder, settings, clock=clock, sleep=sleep, random=random
+        )
 
     def add_handler(self, handler: Handler[T]) -> None:
         """Registers a handler; only before `start`, so that each sees everything."""
