@@ -113,8 +113,10 @@ class EventHandlers:
             self._move(event, old, new)
 
     def _pending_updated(self, pod: Pod) -> None:
-        # An update of a pod whose Binding is under way is late news: it must not be tried again.
-        if self._serves(pod.spec.scheduler_name or "") and not self._cache.is_assumed(pod.metadata.uid):
+        # A pod whose Binding is under way stays in flight and keeps the update for the case that the Binding fails; a
+        # bound one whose echo is still to come must not enter the queue again.
+        uid = pod.metadata.uid
+        if self._serves(pod.spec.scheduler_name or "") and (uid in self._queue or not self._cache.is_assumed(uid)):
             self._queue.update(parse_pod(pod), self._clock())
 
     # --- nodes

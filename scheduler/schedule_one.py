@@ -144,7 +144,7 @@ class ScheduleOne:
             self._fail_with_error(queued, fault, started)
             return
         if status is not None:
-            self._take_back(framework, state, pod, decision.node_name)
+            self._take_back(framework, state, pod, decision.node_name, rejected=status.code.rejected)
             self._fail_with_status(queued, status, started)
             return
         self._spawn(self._binding_cycle(framework, state, queued, decision.node_name, started))
@@ -182,7 +182,7 @@ class ScheduleOne:
             self._fail_with_error(queued, fault, started)
             return
         if status is not None:
-            self._take_back(framework, state, pod, node_name)
+            self._take_back(framework, state, pod, node_name, rejected=status.code.rejected)
             self._fail_with_status(queued, status, started)
             return
         # 7. Done. The watch confirms the assumption on its own.
@@ -194,13 +194,18 @@ class ScheduleOne:
         except Exception:  # noqa: BLE001 - as above; the pod is bound all the same
             self._log.exception("post-bind failed", pod=pod.key, node=node_name)
 
-    def _take_back(self, framework: Framework, state: CycleState, pod: PodInfo, node_name: str) -> None:
+    def _take_back(
+        self, framework: Framework, state: CycleState, pod: PodInfo, node_name: str, *, rejected: bool = False
+    ) -> None:
+        """Give up the placement; others may have its room. A rejected pod is not woken by that: it was its own."""
         try:
             framework.unreserve(state, pod, node_name)
         except Exception:  # noqa: BLE001 - as above; what the cache holds must be freed all the same
             self._log.exception("unreserve failed", pod=pod.key, node=node_name)
         self._cache.forget_pod(pod.uid)
-        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, self._clock())
+        self._queue.move_all_to_active_or_backoff(
+            ASSIGNED_POD_DELETE, pod, None, self._clock(), except_uid=pod.uid if rejected else ""
+        )
 
     # --- 8. failure
 

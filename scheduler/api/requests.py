@@ -56,11 +56,18 @@ class Requests(Struct, frozen=True, cache_hash=True):
 
     def get(self, name: str) -> int:
         """The amount asked of a resource, 0 when it is not named."""
-        return next((amount for resource, amount in self.amounts if resource == name), 0)
+        return _amount(self.amounts, name)
 
     def get_for_scoring(self, name: str) -> int:
         """The same of `scoring_amounts`."""
-        return next((amount for resource, amount in self.scoring_amounts if resource == name), 0)
+        return _amount(self.scoring_amounts, name)
+
+
+def _amount(amounts: tuple[tuple[str, int], ...], name: str) -> int:
+    for resource, amount in amounts:
+        if resource == name:
+            return amount
+    return 0
 
 
 def is_extended_resource(name: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
-from scheduler.core.framework.evaluation import FEASIBLE, NO_NODE, FullEvaluation, Outcome
+from scheduler.core.framework.evaluation import FullEvaluation, Outcome
 from scheduler.core.framework.interface import Rows
 from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
@@ -100,11 +100,11 @@ class ScheduleAlgorithm:
         # 3. Filter.
         started = self._recorder.clock()
         outcome = self._filter(state, pod, narrowed)
-        feasible = int(np.count_nonzero(outcome.rejected_by == FEASIBLE))
+        feasible = outcome.feasible
         self._record("Filter", "Success" if feasible else "Unschedulable", started)
         decision.feasible = feasible
         decision.verdicts = self._verdicts(pod, outcome, narrowed)
-        decision.evaluated = int(np.count_nonzero(outcome.rejected_by != NO_NODE))
+        decision.evaluated = snapshot.nodes.existing if narrowed.node_names is None else len(outcome.rejected_by)
         if not feasible:
             decision.diagnosis = self._diagnosis(decision.verdicts, decision.evaluated)
             return decision
@@ -136,7 +136,7 @@ class ScheduleAlgorithm:
         if row is None:
             return False
         outcome = self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, np.array([row], np.intp))
-        return bool(outcome.feasible[0])
+        return outcome.feasible == 1
 
     def _filter(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome) -> Outcome:
         evaluations = self._framework.evaluations

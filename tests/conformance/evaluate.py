@@ -94,7 +94,7 @@ def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> N
     verdicts = _node_verdicts(cluster, profile.framework, pod, narrowed, full)
     step.nodes = {name: _node_answer(_verdict(status)) for name, status in _by_node(cluster, verdicts).items()}
     names = cluster.snapshot.nodes.names
-    for position in np.flatnonzero(full.feasible).tolist():
+    for position in np.flatnonzero(full.totals >= 0).tolist():
         answer = step.nodes[names[full.row(position)]]
         answer.raw = {plugin: int(values[position]) for plugin, values in full.raw.items()}
         answer.scores = {plugin: int(values[position]) for plugin, values in full.weighted.items()}

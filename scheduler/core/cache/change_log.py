@@ -1,9 +1,5 @@
 """Which rows changed since a reader last looked."""
 
-import numpy as np
-
-from scheduler.core.framework.types import RowIndex
-
 
 class ChangeLog:
     """An append-only list of changed rows, read by position and bounded in length.
@@ -31,8 +27,9 @@ class ChangeLog:
             del self._rows[:dropped]
             self._start += dropped
 
-    def since(self, position: int) -> RowIndex | None:
-        """Distinct rows changed since `position`, sorted; None when that is too long ago to tell: all may have."""
+    def since(self, position: int) -> list[int] | None:
+        """Distinct rows changed since `position`; None when that is too long ago to tell: all may have."""
         if position < self._start:
             return None
-        return np.array(sorted(set(self._rows[position - self._start :])), np.intp)
+        rows = self._rows[position - self._start :]
+        return rows if len(rows) == 1 else list(set(rows))

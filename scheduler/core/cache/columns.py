@@ -147,6 +147,8 @@ class NodeColumns:
         self._non_zero_memory_bytes = np.zeros(self._capacity, np.int64)
         self._allocatable: dict[str, IntArray] = {}
         self._requested: dict[str, IntArray] = {}
+        self._lacking: dict[str, int] = {}
+        self._largest: dict[str, int] = {}
         self._labels: dict[str, LabelColumn] = {}
 
     # --- reading
@@ -203,6 +205,14 @@ class NodeColumns:
     def allocatable(self, resource: str) -> IntArray:
         """What each node offers of a resource (cpu in milli, others in units); 0 where it does not state it."""
         return self._resource(self._allocatable, resource)[: self.count]
+
+    def offered_everywhere(self, resource: str) -> bool:
+        """Whether no row has 0 allocatable of the resource: scoring then needs no masks."""
+        return self._lacking.get(resource) == 0
+
+    def largest_allocatable(self, resource: str) -> int:
+        """No node offers more than this of the resource (one that is gone may have)."""
+        return self._largest.get(resource, 0)
 
     def requested(self, resource: str) -> IntArray:
         """What the pods on each node ask of a resource, in the unit of `allocatable`."""
@@ -266,10 +276,14 @@ class NodeColumns:
 
     def _write_allocatable(self, row: int, amounts: dict[str, int]) -> None:
         self._allowed_pods[row] = amounts.get("pods", 0)
-        for name in amounts:
+        for name, amount in amounts.items():
             self._resource(self._allocatable, name)
-        for name, column in self._allocatable.items():
-            column[row] = amounts.get(name, 0)
+            self._lacking.setdefault(name, self.count)
+            self._largest[name] = max(self._largest.get(name, 0), amount)
+        for name in self._lacking:
+            column, amount = self._allocatable[name], amounts.get(name, 0)
+            self._lacking[name] += (amount == 0) - (column.item(row) == 0)
+            column[row] = amount
 
     def _resource(self, columns: dict[str, IntArray], resource: str) -> IntArray:
         column = columns.get(resource)
@@ -282,6 +296,8 @@ class NodeColumns:
             return
         self.names.extend("" for _ in range(row + 1 - self.count))
         self._nodes.extend(None for _ in range(row + 1 - self.count))
+        for name in self._lacking:
+            self._lacking[name] += row + 1 - self.count
         self.count = row + 1
         self._name_tuple = None
         if row < self._capacity:

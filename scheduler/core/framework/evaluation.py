@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Rows, ScorePlugin
 from scheduler.core.framework.scoring import normalized
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+from scheduler.core.framework.types import IntArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.change_log import ChangeLog
@@ -61,6 +61,7 @@ class Outcome:
         verdicts: int32 a row: that plugin's verdict.
         totals: int64 a row: weighted scores added up, INFEASIBLE where the node is not feasible. Scores equal for all
             nodes may be left out, so totals rank nodes but are not the numbers kube-scheduler would log.
+        feasible: number of feasible rows.
         raw_of_nodes: raw scores that are yet to be normalised over the feasible nodes.
     """
 
@@ -68,6 +69,7 @@ class Outcome:
     rejected_by: Int8Array
     verdicts: IntArray
     totals: IntArray
+    feasible: int
     raw_of_nodes: Sequence[tuple[ScorePart, IntArray]] = ()
 
     def row(self, position: int) -> int:
@@ -104,11 +106,13 @@ class Whole(_Kept):
 
     Attributes:
         filter_plugins, score_plugins: those that have something to say about the pods it serves.
+        feasible: number of feasible rows.
     """
 
     part: NodePart
     filter_plugins: list[tuple[int, FilterPlugin]]
     score_plugins: list[ScorePart]
+    feasible: int = 0
 
 
 class _Bounded(Generic[K, E]):
@@ -159,14 +163,21 @@ class RowEvaluations:
         """
         whole = self._whole(state, pod, snapshot)
         outcome = Outcome(
-            slice(0, snapshot.nodes.count), whole.rejected_by, whole.verdicts, whole.scores, whole.part.ranking
+            slice(0, snapshot.nodes.count),
+            whole.rejected_by,
+            whole.verdicts,
+            whole.scores,
+            whole.feasible,
+            whole.part.ranking,
         )
         active = [f for f in self._filters_by[Depends.CLUSTER] if f[1].name not in skipped]
         if active:
             outcome.rejected_by = outcome.rejected_by.copy()
             outcome.verdicts = outcome.verdicts.copy()
             self._merge_filters(active, state, pod, snapshot, outcome.rows, outcome.rejected_by, outcome.verdicts)
-            outcome.totals = np.where(outcome.rejected_by == FEASIBLE, outcome.totals, INFEASIBLE)
+            feasible = outcome.rejected_by == FEASIBLE
+            outcome.feasible = int(np.count_nonzero(feasible))
+            outcome.totals = np.where(feasible, outcome.totals, INFEASIBLE)
         return outcome
 
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, outcome: Outcome) -> None:
@@ -202,7 +213,13 @@ class RowEvaluations:
             weighted[s.plugin.name] = s.weight * normalized(s.plugin, state, values, feasible)
             totals += weighted[s.plugin.name]
         return FullEvaluation(
-            rows, rejected_by, verdicts, np.where(feasible, totals, INFEASIBLE), raw=raw, weighted=weighted
+            rows,
+            rejected_by,
+            verdicts,
+            np.where(feasible, totals, INFEASIBLE),
+            int(np.count_nonzero(feasible)),
+            raw=raw,
+            weighted=weighted,
         )
 
     # --- kept layers
@@ -225,7 +242,7 @@ class RowEvaluations:
             self._parts.put(key, part)
         rows = _outdated(part, snapshot.node_changes)
         if rows is not None:
-            self._catch_up_part(part, state, snapshot, rows)
+            self._catch_up_part(part, state, snapshot, _as_index(rows))
             part.position = snapshot.node_changes.end
         return part
 
@@ -262,9 +279,9 @@ class RowEvaluations:
         rows = _outdated(whole, snapshot.row_changes)
         if rows is not None:
             if isinstance(rows, slice) or len(rows) > _FEW_ROWS:
-                self._catch_up_whole(whole, state, snapshot, rows)
+                self._catch_up_whole(whole, state, snapshot, _as_index(rows))
             else:
-                for row in rows.tolist():
+                for row in rows:
                     self._catch_up_row(whole, state, snapshot, row)
             whole.position = snapshot.row_changes.end
         return whole
@@ -281,6 +298,7 @@ class RowEvaluations:
         whole.rejected_by[rows] = rejected_by
         whole.verdicts[rows] = verdicts
         whole.scores[rows] = np.where(feasible, scores, INFEASIBLE)
+        whole.feasible = int(np.count_nonzero(whole.rejected_by == FEASIBLE))
 
     @staticmethod
     def _catch_up_row(whole: Whole, state: CycleState, snapshot: Snapshot, row: int) -> None:
@@ -295,6 +313,7 @@ class RowEvaluations:
             score = part.scores.item(row)
             for s in whole.score_plugins:
                 score += s.weight * s.plugin.score_row(state, pod, snapshot, row)
+        whole.feasible += (rejected_by == FEASIBLE) - (whole.rejected_by.item(row) == FEASIBLE)
         whole.rejected_by[row] = rejected_by
         whole.verdicts[row] = verdict
         whole.scores[row] = score
@@ -318,8 +337,8 @@ class RowEvaluations:
         """Let each filter reject rows that no filter before it in the profile's order rejects."""
         for index, plugin in filters:
             answer = plugin.filter(state, pod, snapshot, rows)
-            first = (answer != 0) & (rejected_by > index)
-            if first.any():
+            if answer.any():
+                first = (answer != 0) & (rejected_by > index)
                 rejected_by[first] = index
                 verdicts[first] = answer[first]
 
@@ -336,18 +355,17 @@ class FullEvaluation(Outcome):
     raw: dict[str, IntArray]
     weighted: dict[str, IntArray]
 
-    @property
-    def feasible(self) -> BoolArray:
-        """Which of the rows are feasible."""
-        return np.equal(self.rejected_by, FEASIBLE)
-
 
 def _empty(snapshot: Snapshot) -> tuple[Int8Array, IntArray, IntArray]:
     count = snapshot.nodes.count
     return np.full(count, NO_NODE, np.int8), np.zeros(count, np.int32), np.zeros(count, np.int64)
 
 
-def _outdated(kept: _Kept, log: ChangeLog) -> Rows | None:
+def _as_index(rows: slice | list[int]) -> Rows:
+    return rows if isinstance(rows, slice) else np.array(rows, np.intp)
+
+
+def _outdated(kept: _Kept, log: ChangeLog) -> slice | list[int] | None:
     """Rows to ask about again; None when the entry is up to date."""
     if kept.position == log.end:
         return None

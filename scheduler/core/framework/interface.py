@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from scheduler.core.framework.events import RegisteredEvent
+from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, QueuedPodInfo, RowIndex
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
+_ANY_EVENT = RegisteredEvent(ClusterEvent(EventResource.WILDCARD, Action.ALL, "*"))
 _ONE_FEASIBLE = np.ones(1, np.bool_)
 
 MAX_NODE_SCORE = 100
@@ -55,8 +56,11 @@ class Plugin(ABC):
     depends: ClassVar[Depends] = Depends.CLUSTER
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """The cluster events that may make a pod schedulable which this plugin rejected. Asked once, at start."""
-        return ()
+        """The cluster events that may make a pod schedulable which this plugin rejected. Asked once, at start.
+
+        By default every event may.
+        """
+        return (_ANY_EVENT,)
 
 
 class PreEnqueuePlugin(Plugin):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+import numpy as np
+
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from scheduler.core.framework.types import IntArray, PodInfo
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """Resources that are looked at whether or not the pod asks for them, and named first in messages."""
 
+
+_EXACT_IN_FLOATS: Final = 2**53 // 100
 
 N = TypeVar("N", int, IntArray)
 
@@ -30,11 +34,26 @@ class Allocation(Generic[N]):
         allocatable: 0 where the node does not offer it: the node is not scored by it.
         requested: by the pods already there.
         ask: by the pod to be placed.
+        everywhere: whether `allocatable` is above 0 in every row.
+        exact_in_floats: see `percent`.
     """
 
     allocatable: N
     requested: N
     ask: int
+    everywhere: bool
+    exact_in_floats: bool
+
+
+def percent(part: N, whole: N, *, exact_in_floats: bool = False) -> N:
+    """`part * 100 // whole` for parts from 0 to the whole and wholes above 0; for arrays and plain integers alike.
+
+    `exact_in_floats` promises that wholes are below 2^53 / 100: float division, a quarter of the work, then gives the
+    same, since a quotient is off by less than its distance to the next whole number.
+    """
+    if exact_in_floats and isinstance(part, np.ndarray):
+        return (part * 100.0 / whole).astype(np.int64)
+    return part * 100 // whole
 
 
 def allocation(
@@ -48,7 +67,9 @@ def allocation(
     columns = _columns(nodes, resource, pod, non_zero_defaults=non_zero_defaults)
     if columns is None:
         return None
-    return Allocation(columns.allocatable[rows], columns.requested[rows], columns.ask)
+    columns.allocatable = columns.allocatable[rows]
+    columns.requested = columns.requested[rows]
+    return columns
 
 
 def allocation_of_row(
@@ -58,7 +79,8 @@ def allocation_of_row(
     columns = _columns(nodes, resource, pod, non_zero_defaults=non_zero_defaults)
     if columns is None:
         return None
-    return Allocation(columns.allocatable.item(row), columns.requested.item(row), columns.ask)
+    allocatable = columns.allocatable.item(row)
+    return Allocation(allocatable, columns.requested.item(row), columns.ask, allocatable > 0, exact_in_floats=False)
 
 
 def _columns(
@@ -72,4 +94,5 @@ def _columns(
         requested = nodes.non_zero_cpu_milli
     elif non_zero_defaults and resource == MEMORY:
         requested = nodes.non_zero_memory_bytes
-    return Allocation(nodes.allocatable(resource), requested, ask)
+    exact = nodes.largest_allocatable(resource) < _EXACT_IN_FLOATS
+    return Allocation(nodes.allocatable(resource), requested, ask, nodes.offered_everywhere(resource), exact)

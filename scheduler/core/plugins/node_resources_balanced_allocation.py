@@ -76,18 +76,21 @@ def _deviation_of_two(first: F, second: F) -> F:
 
 
 def _balance(stands: list[Allocation[IntArray]], *, with_pod: bool) -> IntArray:
-    offered = [stand.allocatable > 0 for stand in stands]
-    fractions = [
-        np.minimum(
-            (stand.requested + stand.ask if with_pod else stand.requested) / np.maximum(stand.allocatable, 1), 1.0
-        )
-        for stand in stands
-    ]
-    if len(stands) == 2:
-        deviation = _deviation_of_two(*fractions) * (offered[0] & offered[1])
+    fractions = [_fraction(stand, with_pod=with_pod) for stand in stands]
+    if len(stands) == 2 and stands[0].everywhere and stands[1].everywhere:
+        deviation = _deviation_of_two(*fractions)
     else:
-        deviation = _deviation(np.array(fractions), np.array(offered))
-    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+        deviation = _deviation(np.array(fractions), np.array([stand.allocatable > 0 for stand in stands]))
+    np.subtract(1, deviation, out=deviation)
+    deviation *= MAX_NODE_SCORE
+    return deviation.astype(np.int64)
+
+
+def _fraction(stand: Allocation[IntArray], *, with_pod: bool) -> FloatArray:
+    """The part of what is offered that is in use, at most 1; anything where nothing is offered."""
+    used = stand.requested + stand.ask if with_pod else stand.requested
+    fraction: FloatArray = used / (stand.allocatable if stand.everywhere else np.maximum(stand.allocatable, 1))
+    return np.minimum(fraction, 1.0, out=fraction)
 
 
 def _deviation(fractions: FloatArray, offered: BoolArray) -> FloatArray:

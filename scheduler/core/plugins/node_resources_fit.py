@@ -11,8 +11,8 @@ from scheduler.api.requests import Requests, is_extended_resource
 from scheduler.api.sharing import SharingTable
 from scheduler.config.plugin_args import NodeResourcesFitArgs, ScoringStrategyType, UtilizationShapePoint
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
-from scheduler.core.framework.interface import MAX_NODE_SCORE, Depends, FilterPlugin, Rows, ScorePlugin
-from scheduler.core.framework.resource_allocation import NATIVE, N, allocation, allocation_of_row
+from scheduler.core.framework.interface import Depends, FilterPlugin, Rows, ScorePlugin
+from scheduler.core.framework.resource_allocation import NATIVE, Allocation, N, allocation, allocation_of_row, percent
 from scheduler.core.framework.status import Code, Reason, Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class ResourceScore(Protocol):
-    """Score 0..100 of one resource from what would be requested and what is allocatable (never 0)."""
+    """Score 0..100 of one resource, the pod added; anything where the resource is not offered."""
 
-    def __call__(self, requested: N, allocatable: N) -> N:
+    def __call__(self, stands: Allocation[N], /) -> N:
         """For arrays and for plain integers alike."""
 
 
@@ -103,23 +103,25 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray) -> IntArray:
         """Weighted mean over the resources that the node offers, 0 where it offers none of them."""
-        total: IntArray | int = 0
+        total: IntArray = np.zeros(len(snapshot.nodes.exists[rows]), np.int64)
         weights: IntArray | int = 0
         for resource, weight in self._resources:
             stands = allocation(snapshot.nodes, resource, pod, rows, non_zero_defaults=True)
             if stands is None:
                 continue
-            offered = stands.allocatable > 0
-            scores = self._score_resource(stands.requested + stands.ask, np.maximum(stands.allocatable, 1)) * offered
-            total = total + scores * weight
-            weights = weights + weight * (scores > 0 if self._skips_zero_scores else offered)
-        counted = np.maximum(weights, 1)
+            scores = self._score_resource(stands)
+            counts: BoolArray | bool = scores > 0 if self._skips_zero_scores else True
+            if not stands.everywhere:
+                offered = stands.allocatable > 0
+                scores *= offered
+                counts = offered & counts
+            total += scores * weight
+            weights = weights + weight * counts
+        counted = np.maximum(weights, 1) if isinstance(weights, np.ndarray) else max(weights, 1)
         if self._skips_zero_scores:
             # math.Round of the float quotient: halves go up, and scores are not negative.
-            mean = np.floor(total / counted + 0.5).astype(np.int64)
-        else:
-            mean = total // counted
-        return np.broadcast_to(mean, snapshot.nodes.exists[rows].shape)
+            return np.floor(total / counted + 0.5).astype(np.int64)
+        return total // counted
 
     def score_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
         """The same for one row, on plain integers where the strategy is a plain formula."""
@@ -129,7 +131,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         for resource, weight in self._resources:
             stands = allocation_of_row(snapshot.nodes, resource, pod, row, non_zero_defaults=True)
             if stands is not None and stands.allocatable:
-                total += self._score_resource(stands.requested + stands.ask, stands.allocatable) * weight
+                total += self._score_resource(stands) * weight
                 weights += weight
         return total // weights if weights else 0
 
@@ -156,25 +158,32 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         )
 
 
-def least_allocated(requested: N, allocatable: N) -> N:
-    """(allocatable - requested) * 100 / allocatable, 0 when over-committed; for arrays and plain integers alike."""
-    return (allocatable - requested) * (requested <= allocatable) * MAX_NODE_SCORE // allocatable
+def least_allocated(stands: Allocation[N]) -> N:
+    """(allocatable - requested) * 100 / allocatable, 0 when over-committed."""
+    free = stands.allocatable - stands.requested - stands.ask
+    return percent(free * (free > 0), _divisor(stands), exact_in_floats=stands.exact_in_floats)
 
 
-def most_allocated(requested: N, allocatable: N) -> N:
-    """Requested * 100 / allocatable, requested capped to allocatable; for arrays and plain integers alike."""
-    within = requested <= allocatable
-    return (requested * within + allocatable * (1 - within)) * MAX_NODE_SCORE // allocatable
+def most_allocated(stands: Allocation[N]) -> N:
+    """Requested * 100 / allocatable, requested capped to allocatable."""
+    free = stands.allocatable - stands.requested - stands.ask
+    used = stands.allocatable - free * (free > 0)
+    return percent(used, _divisor(stands), exact_in_floats=stands.exact_in_floats)
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
     """A broken line through the shape's points, flat outside them; utilisation is a whole number of percent."""
-    table = np.array([_on_broken_line(shape, percent) for percent in range(101)], np.int64)
+    table = np.array([_on_broken_line(shape, utilization) for utilization in range(101)], np.int64)
 
-    def score(requested: N, allocatable: N) -> N:
-        return table[np.minimum(requested, allocatable) * 100 // allocatable]  # type: ignore[no-any-return]
+    def score(stands: Allocation[N]) -> N:
+        return table[most_allocated(stands)]  # type: ignore[no-any-return]
 
     return score
+
+
+def _divisor(stands: Allocation[N]) -> N:
+    """What is allocatable, 1 where that is nothing."""
+    return stands.allocatable if stands.everywhere else stands.allocatable + (stands.allocatable == 0)
 
 
 def _on_broken_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
