@@ -31,12 +31,13 @@ class Story:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._chapters = 0
+        self._marks = ("✓", "✗") if console.encoding.startswith("utf") else ("ok", "NOT SO")
         self.facts: list[Fact] = []
 
     @contextmanager
     def step(self, doing: str, expected_seconds: int) -> Iterator[None]:
         """Tell what is done, how long it takes on a quiet machine with two cores, and how long it took."""
-        self._print(f"· {doing} (about {expected_seconds} s) ...", end=" ")
+        self._print(f"- {doing} (about {expected_seconds} s) ...", end=" ")
         started = monotonic()
         yield
         self._print(f"{monotonic() - started:.1f} s")
@@ -79,8 +80,10 @@ class Story:
         """List every fact with its verdict; whether there are facts and all hold."""
         self._print("\nWhat was read back", style="bold")
         for fact in self.facts:
-            self._print(f"   {'✓' if fact.holds else '✗'} {fact.text}", style="green" if fact.holds else "bold red")
-            if not fact.holds:
+            if fact.holds:
+                self._print(f"   {self._marks[0]} {fact.text}", style="green")
+            else:
+                self._print(f"   {self._marks[1]} {fact.text}", style="bold red")
                 self._print(f"       seen: {fact.seen}\n       expected: {fact.expected}")
         held = sum(fact.holds for fact in self.facts)
         self._print(f"\n{held} of {len(self.facts)} facts hold.", style="bold")
