@@ -42,6 +42,12 @@ def test_amounts_are_exact(sign: str, whole: str, fraction: str | None, suffix: 
     assert value(text) == away_from_zero(amount)
 
 
+@pytest.mark.parametrize("suffix", sorted(FACTORS))
+def test_each_suffix_has_its_factor(suffix: str) -> None:
+    """Decimal, binary and exponent suffixes alike."""
+    assert Fraction(nano_value(f"3{suffix}"), 10**9) == max(FACTORS[suffix] * 3, Fraction(1, 10**9))
+
+
 @pytest.mark.parametrize(
     ("quantity", "milli", "whole"),
     [
@@ -64,6 +70,7 @@ def test_amounts_are_exact(sign: str, whole: str, fraction: str | None, suffix: 
         ("1e-30", 1, 1),
         ("1.0001", 1001, 2),
         ("0.1Ki", 102_400, 103),
+        (" 1Ki\n", 1_024_000, 1024),
         ("m", 0, 0),
         ("-", 0, 0),
         ("8Ei", INT64_MAX, INT64_MAX),

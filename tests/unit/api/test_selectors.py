@@ -54,13 +54,28 @@ def test_all_conditions_must_hold(
     )
 
 
+@pytest.mark.parametrize(
+    ("operator", "values", "absent", "among", "other"),
+    [
+        ("In", ("a", "b"), False, True, False),
+        ("NotIn", ("a", "b"), True, False, True),
+        ("Exists", None, False, True, True),
+        ("DoesNotExist", None, True, False, False),
+    ],
+)
+def test_operators(operator: str, values: tuple[str, ...] | None, absent: bool, among: bool, other: bool) -> None:
+    """What each operator says of an absent label, of one with a listed value and of one with another."""
+    selector = compile_label_selector(LabelSelector(None, (LabelSelectorRequirement("app", operator, values),)))
+    assert [selector.matches(labels) for labels in ({}, {"app": "b"}, {"app": ""})] == [absent, among, other]
+
+
 @given(pairs=LABELS, requirements=st.lists(REQUIREMENTS, max_size=4))
 def test_the_same_in_another_order_is_equal(
     pairs: dict[str, str], requirements: list[LabelSelectorRequirement]
 ) -> None:
     """Order and repetition of conditions and values do not matter, nor whether a label is given as an expression."""
     one = compile_label_selector(LabelSelector(pairs, tuple(requirements)))
-    rewritten = [LabelSelectorRequirement(key, "In", (value, value)) for key, value in pairs.items()]
+    rewritten = 2 * [LabelSelectorRequirement(key, "In", (value, value)) for key, value in pairs.items()]
     for requirement in requirements:
         values = requirement.values and requirement.values[::-1] * 2
         rewritten.append(LabelSelectorRequirement(requirement.key, requirement.operator, values))
