@@ -174,7 +174,7 @@ def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Co
         max_backoff_seconds=configuration.pod_max_backoff_seconds,
     )
     metrics.watch_gauges(lambda: SchedulerGauges(**queue.pending_counts(), **cache.sizes()))
-    handlers = EventHandlers(cache, queue, profiles.serves, time.monotonic)
+    handlers = EventHandlers(cache, queue, profiles.serves, time.monotonic, metrics.event_handled)
     schedule_one = ScheduleOne(cache, queue, profiles, writer, metrics, scheduler.spawn, time.monotonic)
     return _Core(cache, snapshot, queue, handlers, profiles, scheduler, schedule_one)
 
@@ -268,4 +268,4 @@ def _configz(options: RunOptions, profiles: Profiles) -> dict[str, object]:
         }
         for name in profiles.names()
     }
-    return {"kubescheduler.config.k8s.io": configuration_view(options.loaded.configuration), "podium": active}
+    return {"componentconfig": configuration_view(options.loaded.configuration), "podium": active}

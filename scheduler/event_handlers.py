@@ -21,6 +21,8 @@ from scheduler.core.framework.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_UPDATE,
     Action,
     ClusterEvent,
     EventResource,
@@ -50,6 +52,7 @@ class EventHandlers:
     Args:
         serves: whether a schedulerName is one of ours.
         clock: monotonic seconds.
+        record_handled: told the label of each event and the seconds since its object was handed over.
     """
 
     def __init__(
@@ -58,16 +61,20 @@ class EventHandlers:
         queue: SchedulingQueue,
         serves: Callable[[str], bool],
         clock: Callable[[], float],
+        record_handled: Callable[[str, float], None],
     ) -> None:
         self._cache = cache
         self._queue = queue
         self._serves = serves
         self._clock = clock
+        self._record_handled = record_handled
+        self._started = 0.0
 
     # --- pods
 
     def pod_added(self, pod: Pod) -> None:
         """A pod appeared, or this process sees it for the first time."""
+        self._started = self._clock()
         if pod.status.phase in _FINISHED:
             return
         if pod.spec.node_name:
@@ -75,10 +82,12 @@ class EventHandlers:
         elif self._serves(pod.spec.scheduler_name or ""):
             info = parse_pod(pod)
             if not self._cache.is_assumed(info.uid):
-                self._queue.add(info, self._clock())
+                self._queue.add(info, self._started)
+                self._handled(UNSCHEDULED_POD_ADD)
 
     def pod_updated(self, old: Pod, new: Pod) -> None:
         """A pod changed; `old` is what the informer held before."""
+        self._started = self._clock()
         if new.status.phase in _FINISHED:
             self.pod_deleted(new)
         elif not new.spec.node_name:
@@ -90,6 +99,7 @@ class EventHandlers:
 
     def pod_deleted(self, pod: Pod) -> None:
         """A pod is gone or finished. What it held, even by an assumption, is free again."""
+        self._started = self._clock()
         uid = pod.metadata.uid
         self._queue.delete(uid)
         state = self._cache.pod_state(uid)
@@ -117,17 +127,20 @@ class EventHandlers:
         # bound one whose echo is still to come must not enter the queue again.
         uid = pod.metadata.uid
         if self._serves(pod.spec.scheduler_name or "") and (uid in self._queue or not self._cache.is_assumed(uid)):
-            self._queue.update(parse_pod(pod), self._clock())
+            self._queue.update(parse_pod(pod), self._started)
+            self._handled(UNSCHEDULED_POD_UPDATE)
 
     # --- nodes
 
     def node_added(self, node: Node) -> None:
         """A node appeared."""
+        self._started = self._clock()
         self._cache.add_node(node)
         self._move(NODE_ADD, None, node)
 
     def node_updated(self, old: Node, new: Node) -> None:
         """A node changed; a heartbeat changes nothing and wakes nobody."""
+        self._started = self._clock()
         if same_for_scheduling(old, new):
             return
         self._cache.add_node(new)
@@ -136,11 +149,16 @@ class EventHandlers:
 
     def node_deleted(self, node: Node) -> None:
         """A node is gone."""
+        self._started = self._clock()
         self._cache.remove_node(node.metadata.name)
         self._move(NODE_DELETE, node, None)
 
     def _move(self, event: ClusterEvent, old: object | None, new: object | None) -> None:
-        self._queue.move_all_to_active_or_backoff(event, old, new, self._clock())
+        self._queue.move_all_to_active_or_backoff(event, old, new, self._started)
+        self._handled(event)
+
+    def _handled(self, event: ClusterEvent) -> None:
+        self._record_handled(event.label, self._clock() - self._started)
 
 
 def same_for_scheduling(old: Node, new: Node) -> bool:

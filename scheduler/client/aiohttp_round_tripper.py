@@ -46,10 +46,12 @@ class _GatedConnector(aiohttp.TCPConnector):
 class _Stream:
     """A `ResponseStream` over an aiohttp response."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, open_streams: set[_Stream]) -> None:
         self.status = response.status
         self.retry_after = response.headers.get("Retry-After")
         self._response = response
+        self._open_streams = open_streams
+        open_streams.add(self)
 
     async def read(self) -> bytes:
         try:
@@ -58,6 +60,7 @@ class _Stream:
             raise AnswerLost(f"stream cut: {error}") from error
 
     def close(self) -> None:
+        self._open_streams.discard(self)
         self._response.close()
 
 
@@ -85,6 +88,7 @@ class AiohttpRoundTripper:
         )
         self._calls = self._session(_GatedConnector(max_calls, gate))
         self._streams = self._session(_GatedConnector(0, None))
+        self._open_streams: set[_Stream] = set()
 
     async def call(
         self, method: str, target: str, authorization: str | None, content_type: str | None, body: bytes | None
@@ -101,12 +105,15 @@ class AiohttpRoundTripper:
         """See `RoundTripper.open_stream`."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout_seconds, sock_read=idle_seconds)
         try:
-            return _Stream(await self._send(self._streams, "GET", target, authorization, None, None, limits))
+            response = await self._send(self._streams, "GET", target, authorization, None, None, limits)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise AnswerLost(f"no answer from {self._credentials.server}: {type(error).__name__} {error}") from error
+        return _Stream(response, self._open_streams)
 
     async def close(self) -> None:
         """See `RoundTripper.close`."""
+        for stream in tuple(self._open_streams):
+            stream.close()  # closing the session would leave a reader waiting
         await asyncio.gather(self._calls.close(), self._streams.close())
 
     def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
@@ -144,5 +151,10 @@ class AiohttpRoundTripper:
                 timeout=limits,
                 allow_redirects=False,
             )
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise Unreachable(
+                f"the certificate of {credentials.server} is not trusted ({error.certificate_error}); "
+                "check `certificate-authority` and `tls-server-name`"
+            ) from error
         except _NEVER_CONNECTED as error:
             raise Unreachable(f"cannot connect to {credentials.server}: {error}") from error

@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Rows, ScorePlugin
+from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Plugin, Rows, ScorePlugin
+from scheduler.core.framework.recorder import CycleRecorder
 from scheduler.core.framework.scoring import normalized
-from scheduler.core.framework.types import IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.change_log import ChangeLog
@@ -141,12 +142,18 @@ class RowEvaluations:
     Args:
         filters: all filter plugins in the profile's order; an index into it is what `rejected_by` holds.
         scores: all score plugins with their weights.
+        recorder: told how long each plugin took, in cycles that are measured.
         limit_bytes: bound of each layer's memory.
     """
 
     def __init__(
-        self, filters: Sequence[FilterPlugin], scores: Sequence[ScorePart], limit_bytes: int = 96 * 1024 * 1024
+        self,
+        filters: Sequence[FilterPlugin],
+        scores: Sequence[ScorePart],
+        recorder: CycleRecorder,
+        limit_bytes: int = 96 * 1024 * 1024,
     ) -> None:
+        self._recorder = recorder
         self._filters = tuple(enumerate(filters))
         self._scores = tuple(scores)
         self._filters_by = {d: tuple(f for f in self._filters if f[1].depends is d) for d in Depends}
@@ -187,7 +194,7 @@ class RowEvaluations:
         if not raw and not cluster:
             return
         feasible = outcome.totals >= 0
-        raw.extend((s, s.plugin.score(state, pod, snapshot, outcome.rows, feasible)) for s in cluster)
+        raw.extend((s, self._score(s, state, pod, snapshot, outcome.rows, feasible)) for s in cluster)
         totals = outcome.totals.copy()
         for s, values in raw:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
@@ -208,7 +215,7 @@ class RowEvaluations:
         for s in self._scores:
             if s.plugin.score_signature(pod, snapshot) is None:
                 continue
-            values = s.plugin.score(state, pod, snapshot, rows, feasible)
+            values = self._score(s, state, pod, snapshot, rows, feasible)
             raw[s.plugin.name] = values
             weighted[s.plugin.name] = s.weight * normalized(s.plugin, state, values, feasible)
             totals += weighted[s.plugin.name]
@@ -258,9 +265,9 @@ class RowEvaluations:
         scores = np.zeros(len(rejected_by), np.int64)
         for s in self._scores_by[Depends.NODE]:
             if s.plugin.normalization is Normalize.NONE and s.plugin.score_signature(pod, snapshot) is not None:
-                scores += s.weight * s.plugin.score(state, pod, snapshot, rows, feasible)
+                scores += s.weight * self._score(s, state, pod, snapshot, rows, feasible)
         for s, values in part.raw:
-            values[rows] = s.plugin.score(state, pod, snapshot, rows, feasible)
+            values[rows] = self._score(s, state, pod, snapshot, rows, feasible)
         part.ranking = [(s, values) for s, values in part.raw if values.any()]
         part.rejected_by[rows] = rejected_by
         part.verdicts[rows] = verdicts
@@ -294,29 +301,50 @@ class RowEvaluations:
         feasible = rejected_by == FEASIBLE
         scores = whole.part.scores[rows].copy()
         for s in whole.score_plugins:
-            scores += s.weight * s.plugin.score(state, pod, snapshot, rows, feasible)
+            scores += s.weight * self._score(s, state, pod, snapshot, rows, feasible)
         whole.rejected_by[rows] = rejected_by
         whole.verdicts[rows] = verdicts
         whole.scores[rows] = np.where(feasible, scores, INFEASIBLE)
         whole.feasible = int(np.count_nonzero(whole.rejected_by == FEASIBLE))
 
-    @staticmethod
-    def _catch_up_row(whole: Whole, state: CycleState, snapshot: Snapshot, row: int) -> None:
+    def _catch_up_row(self, whole: Whole, state: CycleState, snapshot: Snapshot, row: int) -> None:
         pod, part = whole.pod, whole.part
         rejected_by = part.rejected_by.item(row)
         verdict = part.verdicts.item(row)
         for index, plugin in whole.filter_plugins:
-            if index < rejected_by and (answer := plugin.filter_row(state, pod, snapshot, row)):
+            if index > rejected_by:
+                continue
+            started = self._recorder.clock() if state.record_plugin_metrics else 0.0
+            answer = plugin.filter_row(state, pod, snapshot, row)
+            if state.record_plugin_metrics:
+                self._measure(plugin, "Filter", started, rejects=answer != 0)
+            if answer:
                 rejected_by, verdict = index, answer
         score = INFEASIBLE
         if rejected_by == FEASIBLE:
             score = part.scores.item(row)
             for s in whole.score_plugins:
+                started = self._recorder.clock() if state.record_plugin_metrics else 0.0
                 score += s.weight * s.plugin.score_row(state, pod, snapshot, row)
+                if state.record_plugin_metrics:
+                    self._measure(s.plugin, "Score", started)
         whole.feasible += (rejected_by == FEASIBLE) - (whole.rejected_by.item(row) == FEASIBLE)
         whole.rejected_by[row] = rejected_by
         whole.verdicts[row] = verdict
         whole.scores[row] = score
+
+    def _score(
+        self, part: ScorePart, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray
+    ) -> IntArray:
+        started = self._recorder.clock() if state.record_plugin_metrics else 0.0
+        scores = part.plugin.score(state, pod, snapshot, rows, feasible)
+        if state.record_plugin_metrics:
+            self._measure(part.plugin, "Score", started)
+        return scores
+
+    def _measure(self, plugin: Plugin, extension_point: str, started: float, *, rejects: bool = False) -> None:
+        status = "Unschedulable" if rejects else "Success"
+        self._recorder.plugin(plugin.name, extension_point, status, self._recorder.clock() - started)
 
     @staticmethod
     def _active(
@@ -324,8 +352,8 @@ class RowEvaluations:
     ) -> list[tuple[int, FilterPlugin]]:
         return [f for f in filters if f[1].filter_signature(pod, snapshot) is not None]
 
-    @staticmethod
     def _merge_filters(
+        self,
         filters: Sequence[tuple[int, FilterPlugin]],
         state: CycleState,
         pod: PodInfo,
@@ -336,8 +364,12 @@ class RowEvaluations:
     ) -> None:
         """Let each filter reject rows that no filter before it in the profile's order rejects."""
         for index, plugin in filters:
+            started = self._recorder.clock() if state.record_plugin_metrics else 0.0
             answer = plugin.filter(state, pod, snapshot, rows)
-            if answer.any():
+            rejects = bool(answer.any())
+            if state.record_plugin_metrics:
+                self._measure(plugin, "Filter", started, rejects=rejects)
+            if rejects:
                 first = (answer != 0) & (rejected_by > index)
                 rejected_by[first] = index
                 verdicts[first] = answer[first]

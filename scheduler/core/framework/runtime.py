@@ -100,7 +100,7 @@ class Framework:
         self._pre_bind = self._implementing(PreBindPlugin, plugins.pre_bind)
         self._bind = self._implementing(BindPlugin, plugins.bind)
         self._post_bind = self._implementing(PostBindPlugin, plugins.post_bind)
-        self.evaluations = RowEvaluations(self.filters, self.scores)
+        self.evaluations = RowEvaluations(self.filters, self.scores, recorder)
         self._remembered: OrderedDict[Hashable, tuple[PodInfo, PreFilterResult | Status | None]] = OrderedDict()
 
     def _implementing(self, kind: type[P], names: Sequence[str]) -> tuple[P, ...]:
