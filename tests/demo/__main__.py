@@ -77,8 +77,7 @@ def _set_the_stage(story: Story, stack: ExitStack, control_plane: ControlPlane) 
         stage.set()
         control_plane.start_kwok()
     with story.step("Starting Podium, as a user who has a scheduler's rights and no others", 2):
-        stage.podium.grant_rights(client)
-        stage.podium.start()
+        stage.podium.start(client)
     story.say(f"$ {stage.podium.command_line}")
     return stage
 

@@ -1,34 +1,12 @@
 """Podium as a cluster runs it: the installed command in a process of its own, as a user with just its rights."""
 
-import sys
-import urllib.request
-from collections.abc import Sequence
-from pathlib import Path
-
-from scheduler.client.access_review import SCHEDULER_RIGHTS, Right
-from tests.controlplane.client import Client, wait_until
-from tests.controlplane.component import Component, ComponentError, answers_ok
+from tests.controlplane.client import Client
+from tests.controlplane.component import ComponentError
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.credentials import User
 from tests.controlplane.ports import LOOPBACK, ReservedPort
-from tests.controlplane.resources import Manifest
 from tests.demo.metrics import Scrape
-
-ROLE = "podium"
-"""The ClusterRole that Podium's user has."""
-_READY_SECONDS = 60.0
-
-
-def rules(rights: Sequence[Right]) -> list[Manifest]:
-    """The rules of a role that gives these rights and no others: one a resource."""
-    verbs: dict[tuple[str, str], list[str]] = {}
-    for right in rights:
-        resource = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
-        verbs.setdefault((right.group, resource), []).append(right.verb)
-    return [
-        {"apiGroups": [group], "resources": [resource], "verbs": allowed}
-        for (group, resource), allowed in verbs.items()
-    ]
+from tests.integration.podium import PODIUM, PodiumProcess, let_schedule
 
 
 class Podium:
@@ -36,41 +14,29 @@ class Podium:
 
     def __init__(self, control_plane: ControlPlane) -> None:
         """Nothing is started yet. Raises ComponentError when the command is not installed."""
-        command = Path(sys.executable).with_name("podium")
-        if not command.exists():
-            raise ComponentError(f"{command} is not there: install Podium into this environment with `make setup`")
+        if not PODIUM.exists():
+            raise ComponentError(f"{PODIUM} is not there: install Podium into this environment with `make setup`")
         self._port = ReservedPort()
-        arguments = [
-            "run",
-            *("--kubeconfig", str(control_plane.kubeconfig(User.PODIUM))),
-            *("--metrics-port", str(self._port.number)),
-            *("--identity", "demo"),
-        ]
-        self.command_line = " ".join(["podium", *arguments])
-        """What a user would type to start it."""
-        self._component = Component("podium", [command, *arguments], control_plane.directory)
+        kubeconfig = control_plane.kubeconfig(User.PODIUM)
+        self._process = PodiumProcess("podium", kubeconfig, control_plane.directory, self._port.number, ())
+        self.command_line = f"podium run --kubeconfig {kubeconfig} --metrics-port {self._port.number}"
         self.metrics_url = f"http://{LOOPBACK}:{self._port.number}/metrics"
 
-    def grant_rights(self, client: Client) -> None:
-        """Let Podium's user do what a scheduler does, and wait until that counts."""
-        client.grant(User.PODIUM, rules(SCHEDULER_RIGHTS), role=ROLE)
-        wait_until(lambda: client.may(User.PODIUM, "patch", "events", "events.k8s.io"), what="Podium's rights")
-
-    def start(self) -> None:
-        """Start the process; returns when it is ready to schedule."""
-        self._component.start()
-        self._component.wait_until_ready(lambda: answers_ok(self._port.number, "/readyz"), _READY_SECONDS)
+    def start(self, client: Client) -> None:
+        """Give its user the rights of a scheduler and start the process; returns when it is ready to schedule."""
+        let_schedule(client)
+        self._process.start()
+        self._process.wait_until_synced()
 
     def require_running(self) -> None:
         """Raise ComponentError, with the end of the log, when the process has ended."""
-        if not self._component.is_running:
+        if not self._process.is_running:
             raise ComponentError(f"podium has ended\n{self.log_tail()}")
 
     def log_tail(self) -> str:
         """The end of its log."""
-        return self._component.log_tail()
+        return self._process.log_tail()
 
     def scrape(self) -> Scrape:
         """What it measured so far."""
-        with urllib.request.urlopen(self.metrics_url, timeout=10) as response:
-            return Scrape(response.read().decode())
+        return Scrape(self._process.get("/metrics")[1])

@@ -3,7 +3,6 @@
 from collections import Counter
 
 from tests.controlplane.credentials import User
-from tests.demo.podium import ROLE
 from tests.demo.stage import SCHEDULED, Stage
 from tests.demo.story import Story
 
@@ -21,9 +20,7 @@ def tell(stage: Stage, story: Story) -> None:
         cpu = f"{requested[node.name]['cpu']}m of {node.allocatable['cpu']}m"
         rows.append((node.name, node.zone, cpu, " ".join(names)))
     story.table(("node", "zone", "cpu requested", "pods"), rows)
-    role = stage.client.get("clusterroles", ROLE)
-    rights = [f"{' '.join(rule['resources'])} ({' '.join(rule['verbs'])})" for rule in role["rules"]]
-    story.say(f"Podium did all that with the ClusterRole {ROLE}: {', '.join(rights)}.")
+    story.say(f"Podium did all that with these rights: {', '.join(_rights(stage))}.")
     story.check("every pod is on a node", [pod.name for pod in pods if not pod.node_name], [])
     story.check("KWOK runs every pod where it was bound", {pod.phase for pod in pods}, {"Running"})
     announced = Counter(event.pod for event in stage.events(reason=SCHEDULED))
@@ -37,3 +34,18 @@ def tell(stage: Stage, story: Story) -> None:
     story.check("no node holds more than it has", too_full, [])
     beyond = [verb for verb in ("create", "update", "delete") if stage.client.may(User.PODIUM, verb, "pods")]
     story.check("Podium's user may not create, change or delete pods", beyond, [])
+
+
+def _rights(stage: Stage) -> list[str]:
+    """Resource and verbs of each right that the roles bound to Podium's user give."""
+    bindings = stage.client.list("clusterrolebindings")
+    roles = [
+        binding["roleRef"]["name"]
+        for binding in bindings
+        if any(subject["name"] == User.PODIUM for subject in binding.get("subjects") or ())
+    ]
+    verbs: dict[str, list[str]] = {}
+    for rule in (rule for role in roles for rule in stage.client.get("clusterroles", role)["rules"]):
+        for resource in rule["resources"]:
+            verbs.setdefault(resource, []).extend(rule["verbs"])
+    return [f"{resource} ({' '.join(allowed)})" for resource, allowed in verbs.items()]
