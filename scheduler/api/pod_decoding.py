@@ -61,7 +61,6 @@ _decode_wire_pod: Final = msgspec.json.Decoder(WirePod).decode
 _decode_wire_affinity: Final = msgspec.json.Decoder(WireAffinity).decode
 _encode: Final = msgspec.json.Encoder().encode
 
-
 _strings: Final = decoded_parts(str)
 _string_maps: Final = decoded_parts(dict[str, str])
 _owner_references: Final = decoded_parts(tuple[OwnerReference, ...])
@@ -210,7 +209,7 @@ def _spec(wire: WireSpec) -> PodSpec:
 
 
 def _share_volumes(wires: tuple[dict[str, Raw], ...]) -> tuple[tuple[Volume, ...] | None, frozenset[str]]:
-    """The volumes of kinds that are read, and the kinds of all."""
+    """The volumes of kinds that are read, and the kinds of all; among unread ones a null does no harm."""
     kinds = _volume_kinds[_NO_KINDS.union(*wires)]
     if kinds <= UNREAD_KINDS:
         return None, kinds

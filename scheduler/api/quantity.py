@@ -6,7 +6,7 @@ no amount of thousandths, 0. YAML written by hand has bare numbers.
 
 Amounts are kept in billionths, the finest the API knows: what is finer is rounded away from zero. So are the results
 here when their unit is coarser than the amount. They lie in 64 bits; a greater amount is as good as the greatest,
-where kube-scheduler's arithmetic would wrap around or give 0 (see docs/differences.md).
+where kube-scheduler's arithmetic would wrap around or give 0.
 """
 
 import re

@@ -3,8 +3,7 @@
 Resources are added up as exact amounts and rounded once, at the end. The steps are those of the API's own definition:
 
 1. the regular containers and the sidecars (init containers that restart always) together;
-2. each init container together with the sidecars before it, a sidecar counting itself; per resource the greater of
-   this and of step 1;
+2. each other init container together with the sidecars before it; per resource the greatest of these and of step 1;
 3. requests of the pod as a whole (cpu, memory, huge pages) replace the sums for the resources they name;
 4. the overhead is added.
 """
@@ -222,7 +221,6 @@ def _sum_containers(pod: Pod, defaults: Amounts, requests_of: RequestsOf) -> Amo
         if container.restart_policy == "Always":
             _add(total, own)
             _add(sidecars, own)
-            _raise(peak, sidecars)
         else:
             _add(own, sidecars)
             _raise(peak, own)
