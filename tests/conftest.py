@@ -74,11 +74,20 @@ def fresh_control_plane() -> Iterator[Callable[..., ControlPlane]]:
         yield start
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a control plane."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--soak`."""
+    parser.addoption("--soak", action="store_true", help="also run the long versions of tests, marked `soak`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that need a control plane, and leave out long versions that nobody asked for."""
     for item in items:
         if _needs_control_plane(item):
             item.add_marker("network")
+    if not config.getoption("soak"):
+        long_versions = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=long_versions)
+        items[:] = [item for item in items if item not in long_versions]
 
 
 @pytest.hookimpl(tryfirst=True)
