@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from http.client import HTTPException
 from types import TracebackType
 from typing import Self
 
@@ -152,12 +153,10 @@ class BenchCluster:
         for _ in range(_DELETE_ROUNDS):
             try:
                 self._client.read("DELETE", path, _AT_ONCE, query=query, accept=_METADATA_ONLY)
-            except ApiError as error:
+                if not self._count(path, query | {"limit": "1"}):
+                    return
+            except (ApiError, OSError, HTTPException) as error:
                 say(f"  deleting goes on after: {error}")
-            except TimeoutError:
-                say(f"  deleting goes on after {_DELETE_SECONDS:g} s")
-            if not self._count(path, query | {"limit": "1"}):
-                return
         raise BenchError(f"the objects of {path} could not be deleted")
 
     def _count(self, path: str, query: dict[str, str]) -> int:
