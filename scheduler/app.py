@@ -24,7 +24,7 @@ from scheduler.api.types import Node, Pod
 from scheduler.client.access_review import SCHEDULER_RIGHTS, missing_rights
 from scheduler.client.api_dispatcher import ApiDispatcher
 from scheduler.client.credentials import CredentialsError, load_credentials
-from scheduler.client.errors import RequestError
+from scheduler.client.errors import RequestError, Unauthorized
 from scheduler.client.event_recorder import EventRecorder
 from scheduler.client.informer import Added, Deleted, Informer, InformerError, Updated
 from scheduler.client.transport import Transport, TransportSettings, open_transport
@@ -107,6 +107,11 @@ async def _connect(options: RunOptions, metrics: Metrics) -> Transport:
     transport = open_transport(credentials, options.identity, settings, metrics.requests)
     try:
         missing = await missing_rights(transport, SCHEDULER_RIGHTS)
+    except Unauthorized as error:
+        await transport.close()
+        raise StartError(
+            f"the API server {credentials.server} refuses the credential: {error}; give it one that it accepts"
+        ) from error
     except RequestError as error:
         await transport.close()
         raise StartError(

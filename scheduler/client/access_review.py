@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from scheduler.client.errors import ApiError
+from scheduler.client.errors import ApiError, Unauthorized
 from scheduler.client.transport import Retry, Transport
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,7 @@ async def missing_rights(transport: Transport, rights: Iterable[Right]) -> list[
     """The rights that this user lacks, in the order given.
 
     A server that does not answer the question (an authorizer may be down, or the user may not ask) counts as
-    answering yes: the rights are then found out by use. Raises Unreachable and AnswerLost like any call.
+    answering yes: the rights are then found out by use. Raises Unauthorized, Unreachable and AnswerLost like any call.
     """
     rights = tuple(rights)
     answers = await asyncio.gather(*(_allowed(transport, right) for right in rights))
@@ -74,6 +74,8 @@ async def _allowed(transport: Transport, right: Right) -> bool:
     try:
         answer = await transport.post(_PATH, body, retry=Retry.IF_IN_DOUBT)
         return msgspec.json.decode(answer.body, type=_Review).status.allowed
+    except Unauthorized:
+        raise
     except (ApiError, msgspec.MsgspecError) as error:
         log.warning("the API server does not tell whether a right is there", right=str(right), error=str(error))
         return True
