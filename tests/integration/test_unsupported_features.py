@@ -1,0 +1,135 @@
+"""What Podium cannot do yet it says: such pods are refused by name, and tried again when that may help."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Cluster
+from tests.controlplane.client import wait_until
+from tests.controlplane.resources import Manifest, pod_manifest
+from tests.integration.observations import (
+    PATIENCE_SECONDS,
+    node_of,
+    wait_for_event,
+    wait_until_bound,
+    wait_until_refused,
+)
+from tests.integration.podium import Podiums
+
+_WEB = {"app": "web"}
+_REPELLED = "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
+
+
+def term(**labels: str) -> Manifest:
+    """A pod affinity term by hostname."""
+    return {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+
+
+def required(kind: str, **labels: str) -> Manifest:
+    """An affinity with one required term."""
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term(**labels)]}}
+
+
+_SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "kubernetes.io/hostname",
+    "whenUnsatisfiable": "ScheduleAnyway",
+    "labelSelector": {"matchLabels": _WEB},
+}
+_PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term(**_WEB)}]}
+_FEATURES: dict[str, tuple[dict[str, Any], str]] = {
+    "spread": ({"topologySpreadConstraints": [_SPREAD]}, "topologySpreadConstraints"),
+    "affinity": ({"affinity": required("podAffinity", **_WEB)}, "affinity.podAffinity"),
+    "preferred": ({"affinity": {"podAffinity": _PREFERRED}}, "affinity.podAffinity"),
+    "anti-affinity": ({"affinity": required("podAntiAffinity", **_WEB)}, "affinity.podAntiAffinity"),
+    "claim": (
+        {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
+        "a volume of kind persistentVolumeClaim",
+    ),
+    "ephemeral": (
+        {
+            "volumes": [
+                {
+                    "name": "data",
+                    "ephemeral": {
+                        "volumeClaimTemplate": {
+                            "spec": {
+                                "accessModes": ["ReadWriteOnce"],
+                                "resources": {"requests": {"storage": "1Gi"}},
+                            }
+                        }
+                    },
+                }
+            ]
+        },
+        "a volume of kind ephemeral",
+    ),
+    "nfs": (
+        {"volumes": [{"name": "data", "nfs": {"server": "nfs.example", "path": "/"}}]},
+        "a volume of kind nfs",
+    ),
+    "device": ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}, "resourceClaims"),
+}
+
+
+def test_pods_with_unsupported_features_are_refused_by_name(cluster: Cluster, podium: Podiums) -> None:
+    """Condition and event name the feature; a pod with supported volumes lands beside them."""
+    client, namespace = cluster.client, cluster.namespace
+    client.create_nodes(2)
+    process = podium.start(cluster.control_plane)
+    pods = {name: client.create(pod_manifest(name, namespace, **spec)) for name, (spec, _) in _FEATURES.items()}
+    for name, (_, feature) in _FEATURES.items():
+        text = f"pod uses {feature}, which is not supported yet"
+        condition = wait_until_refused(client, name, namespace, text)
+        assert condition["reason"] == "Unschedulable"
+        assert condition["message"].startswith(f"0/2 nodes are available: {text}.")
+        wait_for_event(client, pods[name], "FailedScheduling", text)
+    volumes = [
+        {"name": "config", "configMap": {"name": "config"}},
+        {"name": "secret", "secret": {"secretName": "secret"}},
+        {"name": "scratch", "emptyDir": {}},
+        {"name": "host", "hostPath": {"path": "/var/lib"}},
+        {"name": "about", "downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+        {"name": "all", "projected": {"sources": [{"configMap": {"name": "config"}}]}},
+    ]
+    client.create(pod_manifest("plain", namespace, volumes=volumes))
+    wait_until_bound(client, namespace, ["plain"])
+    assert process.sample("scheduler_schedule_attempts_total", result="error") == 0
+
+
+def test_pod_is_tried_again_when_it_changes(cluster: Cluster, podium: Podiums) -> None:
+    """A change of the pod leads to another attempt, with the same answer while the feature is there."""
+    client, namespace = cluster.client, cluster.namespace
+    client.create_nodes(1)
+    process = podium.start(cluster.control_plane)
+    client.create(pod_manifest("pod", namespace, affinity=required("podAffinity", **_WEB)))
+    wait_until_refused(client, "pod", namespace, "affinity.podAffinity")
+
+    def attempts() -> float:
+        return process.sample("scheduler_schedule_attempts_total", result="unschedulable")
+
+    before = attempts()
+    client.patch("pods", "pod", {"metadata": {"labels": {"changed": "yes"}}}, namespace)
+    wait_until(lambda: attempts() > before, PATIENCE_SECONDS, what="another attempt")
+
+
+@pytest.mark.parametrize("how", ["deleted", "relabelled"])
+def test_pod_that_a_placed_pod_may_repel_waits(cluster: Cluster, podium: Podiums, how: str) -> None:
+    """Its own spec is plain, yet it is refused while the other is there; pods it cannot concern land."""
+    client, namespace = cluster.client, cluster.namespace
+    client.create_nodes(2)
+    repelling = pod_manifest("repelling", namespace, nodeName="node-0", affinity=required("podAntiAffinity", **_WEB))
+    client.create(repelling)
+    podium.start(cluster.control_plane)
+    waiting = client.create(pod_manifest("waiting", namespace, labels=_WEB))
+    client.create(pod_manifest("unconcerned", namespace, labels={"app": "batch"}))
+    condition = wait_until_refused(client, "waiting", namespace, _REPELLED)
+    assert condition["reason"] == "Unschedulable"
+    wait_for_event(client, waiting, "FailedScheduling", _REPELLED)
+    wait_until_bound(client, namespace, ["unconcerned"])
+    assert node_of(client, "waiting", namespace) is None
+    if how == "deleted":
+        client.delete("pods", "repelling", namespace)
+    else:
+        client.patch("pods", "waiting", {"metadata": {"labels": {"app": "other"}}}, namespace)
+    wait_until_bound(client, namespace, ["waiting"])
