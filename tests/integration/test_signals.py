@@ -17,7 +17,7 @@ _BINDING = "/pods/([^/]+)/binding$"
 
 
 def test_sigterm_finishes_what_is_under_way(cluster: Cluster, fault_proxy: FaultProxy, podium: Podiums) -> None:
-    """In the middle of 200 pods: exit code 0, each Binding sent is a bound pod with its event; another does the rest."""
+    """In the middle of 200 pods: exit code 0, each Binding sent is a bound pod with its event; others do the rest."""
     client, namespace = cluster.client, cluster.namespace
     client.create_nodes(10, lambda index: node_manifest(f"node-{index}", cpu="2"))
     # Slow enough for a middle; some answers are lost, so that some bindings are in doubt when the signal comes.
