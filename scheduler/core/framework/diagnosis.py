@@ -16,6 +16,8 @@ from scheduler.core.framework.types import IntArray, PodInfo
 if TYPE_CHECKING:
     from scheduler.core.framework.interface import FilterPlugin
 
+_HALF = 1 << 31
+
 NO_NODES_AVAILABLE = "no nodes available to schedule pods"
 
 
@@ -58,12 +60,15 @@ class NodeVerdicts:
     def grouped(self) -> list[tuple[Status, int]]:
         """Distinct statuses of rejected nodes, each with the number of nodes; one step a distinct verdict."""
         rejected = (self.rejected_by != FEASIBLE) & (self.rejected_by != NO_NODE)
-        pairs = np.stack((self.rejected_by[rejected].astype(np.int64), self.verdicts[rejected].astype(np.int64)))
-        distinct, counts = np.unique(pairs, axis=1, return_counts=True)
-        return [
-            (self._status_of(int(index), int(verdict)), int(count))
-            for (index, verdict), count in zip(distinct.T, counts, strict=True)
-        ]
+        # Plugin and verdict as one number, so that equal pairs stand side by side when sorted.
+        pairs = np.sort((self.rejected_by[rejected].astype(np.int64) << 32) + self.verdicts[rejected])
+        starts = np.flatnonzero(np.diff(pairs, prepend=pairs[:1] - 1))
+        counts = np.diff(starts, append=len(pairs)).tolist()
+        grouped = []
+        for pair, count in zip(pairs[starts].tolist(), counts, strict=True):
+            index = (pair + _HALF) >> 32
+            grouped.append((self._status_of(index, pair - (index << 32)), count))
+        return grouped
 
     def _status_of(self, plugin_index: int, verdict: int) -> Status:
         plugin = self.filters[plugin_index]

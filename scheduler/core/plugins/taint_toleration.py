@@ -77,7 +77,7 @@ def _tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
 def _per_taint_set(nodes: NodeColumns, rows: Rows, number: Callable[[tuple[Taint, ...]], int]) -> IntArray:
     ids = nodes.taint_set_ids[rows]
     table = np.zeros(len(nodes.taint_sets.values) + 1, np.int64)  # the last entry serves rows without a node
-    for taint_set_id in np.unique(ids).tolist():
+    for taint_set_id in (np.flatnonzero(np.bincount(ids - MISSING)) + MISSING).tolist():
         taints = nodes.taint_sets.values[taint_set_id] if taint_set_id != MISSING else None
         if taints:
             table[taint_set_id] = number(taints)

@@ -1,7 +1,7 @@
 """Random life of a small cluster: a cache, and beside it the plainest account of what it should hold."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -54,7 +54,10 @@ def _affine(*required: NodeSelectorTerm, wishes: tuple[tuple[int, NodeSelectorTe
     )
 
 
-_REPELLING: Final = PodAntiAffinity((PodAffinityTerm("kubernetes.io/hostname", LabelSelector({"app": "web"})),))
+REPELLING: Final = Affinity(
+    pod_anti_affinity=PodAntiAffinity((PodAffinityTerm("kubernetes.io/hostname", LabelSelector({"app": "web"})),))
+)
+"""Repels pods of the owner's namespace with the label app=web."""
 
 POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
     make_pod(""),
@@ -66,14 +69,31 @@ POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
     make_pod("").req(cpu="1").affinity(_affine(_SSD, _BIG, wishes=((3, _BIG),))),
     make_pod("").pod_level_req(cpu="2", memory="1Gi").container("db").affinity(_affine(_NOT_N1, wishes=((9, _SSD),))),
     make_pod("").req({GPU: 3}).toleration("b", "Equal", "1", "PreferNoSchedule").host_port(80).host_port(81),
-    make_pod("").req(cpu="100m").affinity(Affinity(pod_anti_affinity=_REPELLING)).namespace("other"),
+    make_pod("").req(cpu="100m").affinity(REPELLING).namespace("other"),
 )
 """Pods without a name."""
 
-NODE_NAMES: Final = st.sampled_from([f"n{number}" for number in range(1, 8)])
-POD_NAMES: Final = st.sampled_from([f"p{number}" for number in range(12)])
 SOME_NODES: Final = st.sampled_from(NODE_SHAPES)
 SOME_PODS: Final = st.sampled_from(POD_SHAPES)
+
+Event: TypeAlias = "tuple[object, ...]"
+"""The name of a method of ClusterLife and its arguments."""
+
+
+def node_names(count: int) -> list[str]:
+    """n1, n2 and so on."""
+    return [f"n{number}" for number in range(1, count + 1)]
+
+
+def events(nodes: int, pods: int) -> st.SearchStrategy[Event]:
+    """What may happen in a cluster of so many names."""
+    node, pod = st.sampled_from(node_names(nodes)), st.sampled_from([f"p{number}" for number in range(pods)])
+    return st.one_of(
+        st.tuples(st.just("write_node"), SOME_NODES, node),
+        st.tuples(st.just("delete_node"), node),
+        st.tuples(st.sampled_from(["assume", "show"]), SOME_PODS, pod, node),
+        st.tuples(st.sampled_from(["forget", "confirm", "remove"]), pod),
+    )
 
 
 def named_node(shape: NodeBuilder, name: str) -> Node:
@@ -109,6 +129,11 @@ class ClusterLife:
         self.cache = Cache()
         self.nodes: dict[str, Node] = {}
         self.placed: dict[str, Placed] = {}
+
+    def happen(self, event: Event) -> None:
+        """Let one of the things below happen."""
+        method, *arguments = event
+        getattr(self, str(method))(*arguments)
 
     def write_node(self, shape: NodeBuilder, name: str) -> None:
         """A node comes or changes."""

@@ -6,10 +6,11 @@ many, after the log was cut, and after they were thrown away to make room.
 
 from __future__ import annotations
 
+from typing import Final, TypeAlias
+
 import hypothesis.strategies as st
 import numpy as np
-from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis import given, settings
 
 from scheduler.api.types import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from scheduler.config.plugin_args import (
@@ -32,13 +33,10 @@ from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.types import PodInfo
 from scheduler.testing import NodeBuilder, PodBuilder
-from tests.unit.core.cluster_life import GPU, SOME_NODES, SOME_PODS, ClusterLife, named_pod
+from tests.unit.core.cluster_life import GPU, SOME_NODES, SOME_PODS, ClusterLife, Event, events, named_pod, node_names
 from tests.unit.core.framework.profiles import default_framework
 
-NODE_NAMES = [f"n{number}" for number in range(1, 31)]
-A_NODE = st.sampled_from(NODE_NAMES)
-A_POD = st.sampled_from([f"p{number}" for number in range(40)])
-
+NODES = 30
 _SHAPE = (UtilizationShapePoint(utilization=0, score=9), UtilizationShapePoint(utilization=80, score=0))
 _WISH = PreferredSchedulingTerm(7, NodeSelectorTerm((NodeSelectorRequirement("disk", "Exists"),)))
 OTHER_ARGS = {
@@ -65,77 +63,65 @@ def forgetful_framework() -> Framework:
     return framework
 
 
-class EvaluationMachine(RuleBasedStateMachine):
-    """Life in the cluster; decisions at random moments are compared with those of a fresh process."""
+Turn: TypeAlias = "tuple[list[Event], tuple[PodBuilder, int, int], list[PodBuilder]]"
+"""What happens, a shape of pods assumed on so many nodes from one on, and the pods then asked about."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.life = ClusterLife()
-        self.snapshot = Snapshot(self.life.cache)
-        self.snapshot.node_changes = ChangeLog(limit=20)
-        self.snapshot.row_changes = ChangeLog(limit=40)
-        self.frameworks = (default_framework({}), default_framework(OTHER_ARGS), forgetful_framework())
-        self.fresh_frameworks = (default_framework({}), default_framework(OTHER_ARGS), default_framework({}))
+TURNS: Final = st.lists(
+    st.tuples(
+        st.lists(events(NODES, pods=40), max_size=4),
+        st.tuples(SOME_PODS, st.integers(0, NODES - 1), st.sampled_from([0, 0, 0, 5, 15])),
+        st.lists(SOME_PODS, min_size=1, max_size=3),
+    ),
+    max_size=8,
+)
 
-    @initialize(
-        shapes=st.lists(SOME_NODES, min_size=len(NODE_NAMES), max_size=len(NODE_NAMES)), count=st.integers(0, 30)
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SOME_NODES, max_size=NODES), TURNS)
+def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Turn]) -> None:
+    """Verdicts, statuses and the ranking of nodes are those of a process that starts now."""
+    life = ClusterLife()
+    for name, shape in zip(node_names(NODES), nodes, strict=False):
+        life.write_node(shape, name)
+    snapshot = Snapshot(life.cache)
+    snapshot.node_changes, snapshot.row_changes = ChangeLog(limit=20), ChangeLog(limit=40)
+    frameworks = (default_framework({}), default_framework(OTHER_ARGS), forgetful_framework())
+    for happening, (shape, first, count), asked in turns:
+        for event in happening:
+            life.happen(event)
+        for number, node_name in enumerate(node_names(NODES)[first : first + count]):
+            life.assume(shape, f"p{number}", node_name)
+        snapshot.refresh()
+        fresh_snapshot = snapshot_of(life)
+        for pod in (parse_pod(named_pod(each, "asked")) for each in asked):
+            for framework in frameworks:
+                kept = framework.evaluations.filter(CycleState(), pod, snapshot, frozenset())
+                framework.evaluations.score(CycleState(), pod, snapshot, kept)
+                anew = evaluate_anew(framework, pod, fresh_snapshot)
+                assert by_node(kept, snapshot, framework, pod) == by_node(anew, fresh_snapshot, framework, pod)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SOME_NODES, max_size=9), st.lists(events(9, pods=9), max_size=15), SOME_PODS, st.data())
+def test_verdicts_do_not_depend_on_the_rows_asked_about(
+    nodes: list[NodeBuilder], happening: list[Event], shape: PodBuilder, data: st.DataObject
+) -> None:
+    """Some rows in any order get the verdicts that they get among all."""
+    life = ClusterLife()
+    for name, node in zip(node_names(9), nodes, strict=False):
+        life.write_node(node, name)
+    for event in happening:
+        life.happen(event)
+    snapshot = snapshot_of(life)
+    rows = (
+        data.draw(st.lists(st.sampled_from(range(snapshot.nodes.count)), unique=True)) if snapshot.nodes.count else []
     )
-    def start_with_nodes(self, shapes: list[NodeBuilder], count: int) -> None:
-        for name, shape in zip(NODE_NAMES[:count], shapes, strict=False):
-            self.life.write_node(shape, name)
-
-    @rule(shape=SOME_NODES, name=A_NODE)
-    def write_node(self, shape: NodeBuilder, name: str) -> None:
-        self.life.write_node(shape, name)
-
-    @rule(name=A_NODE)
-    def delete_node(self, name: str) -> None:
-        self.life.delete_node(name)
-
-    @rule(shape=SOME_PODS, name=A_POD, node_name=A_NODE)
-    def assume(self, shape: PodBuilder, name: str, node_name: str) -> None:
-        self.life.assume(shape, name, node_name)
-
-    @rule(shape=SOME_PODS, first=st.integers(0, 15), count=st.integers(2, 25))
-    def assume_on_many_nodes(self, shape: PodBuilder, first: int, count: int) -> None:
-        for number, node_name in enumerate(NODE_NAMES[first : first + count], start=first):
-            self.life.assume(shape, f"p{number}", node_name)
-
-    @rule(name=A_POD)
-    def forget(self, name: str) -> None:
-        self.life.forget(name)
-
-    @rule(shape=SOME_PODS, name=A_POD, node_name=A_NODE)
-    def show(self, shape: PodBuilder, name: str, node_name: str) -> None:
-        self.life.show(shape, name, node_name)
-
-    @rule(name=A_POD)
-    def remove(self, name: str) -> None:
-        self.life.remove(name)
-
-    @rule(shapes=st.lists(SOME_PODS, min_size=1, max_size=3))
-    def decide(self, shapes: list[PodBuilder]) -> None:
-        self.snapshot.refresh()
-        fresh_snapshot = snapshot_of(self.life)
-        for shape in shapes:
-            pod = parse_pod(named_pod(shape, "asked"))
-            for framework, fresh in zip(self.frameworks, self.fresh_frameworks, strict=True):
-                kept = framework.evaluations.filter(CycleState(), pod, self.snapshot, frozenset())
-                framework.evaluations.score(CycleState(), pod, self.snapshot, kept)
-                anew = evaluate_anew(fresh, pod, fresh_snapshot)
-                assert by_node(kept, self.snapshot, framework, pod) == by_node(anew, fresh_snapshot, fresh, pod)
-
-    @rule(shape=SOME_PODS, rows=st.lists(st.integers(0, 29), unique=True))
-    def look_at_some_rows(self, shape: PodBuilder, rows: list[int]) -> None:
-        """Verdicts do not depend on which rows are asked about."""
-        self.snapshot.refresh()
-        pod = parse_pod(named_pod(shape, "asked"))
-        evaluations = self.frameworks[0].evaluations
-        some = np.array([row for row in rows if row < self.snapshot.nodes.count], np.intp)
-        everything = evaluations.evaluate_rows(CycleState(), pod, self.snapshot, slice(0, self.snapshot.nodes.count))
-        partly = evaluations.evaluate_rows(CycleState(), pod, self.snapshot, some)
-        assert partly.rejected_by.tolist() == everything.rejected_by[some].tolist()
-        assert partly.verdicts.tolist() == everything.verdicts[some].tolist()
+    pod = parse_pod(named_pod(shape, "asked"))
+    framework = default_framework({})
+    everything = evaluate_anew(framework, pod, snapshot)
+    some = framework.evaluations.evaluate_rows(CycleState(), pod, snapshot, np.array(rows, np.intp))
+    assert some.rejected_by.tolist() == everything.rejected_by[rows].tolist()
+    assert some.verdicts.tolist() == everything.verdicts[rows].tolist()
 
 
 def snapshot_of(life: ClusterLife) -> Snapshot:
@@ -169,7 +155,3 @@ def by_node(outcome: Outcome, snapshot: Snapshot, framework: Framework, pod: Pod
             plugin = framework.filters[rejected_by]
             answers[snapshot.nodes.names[row]] = (plugin.name, plugin.status(pod, int(outcome.verdicts[row])))
     return answers
-
-
-EvaluationMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
-TestEvaluation = EvaluationMachine.TestCase
