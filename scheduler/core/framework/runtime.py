@@ -29,7 +29,7 @@ from scheduler.core.framework.interface import (
 )
 from scheduler.core.framework.recorder import CycleRecorder
 from scheduler.core.framework.registry import Registry
-from scheduler.core.framework.status import Code, Status
+from scheduler.core.framework.status import Code, PluginError, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 
 if TYPE_CHECKING:
@@ -127,9 +127,16 @@ class Framework:
         return {name: tuple(plugin.events_to_register()) for name, plugin in self._made.items()}
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """None lets the pod into the active queue; else the status of the first plugin that holds it."""
+        """None lets the pod into the active queue; else the status of the first plugin that holds it.
+
+        Raises:
+            PluginError: a plugin raised.
+        """
         for plugin in self._pre_enqueue:
-            status = plugin.pre_enqueue(pod)
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as fault:
+                raise PluginError(plugin.name, "PreEnqueue", repr(fault)) from fault
             if status is not None:
                 return _by(plugin, status)
         return None
