@@ -139,10 +139,10 @@ class ScheduleOne:
             assert decision.diagnosis is not None
             self._fail_unschedulable(queued, decision.diagnosis, started)
             return
-        # 3. Assume.
-        self._cache.assume_pod(pod, decision.node_name)
-        # 4. Reserve.
         try:
+            # 3. Assume.
+            self._cache.assume_pod(pod, decision.node_name)
+            # 4. Reserve.
             status = framework.reserve(state, pod, decision.node_name)
         except Exception as fault:  # noqa: BLE001 - as above
             self._take_back(framework, state, pod, decision.node_name)
