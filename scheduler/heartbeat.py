@@ -1,7 +1,7 @@
 """Whether the scheduling loop turns, and how late it comes to its timers."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
 from scheduler.telemetry.metrics import Metrics
@@ -11,10 +11,21 @@ _STUCK_SECONDS: Final = 20.0
 
 
 class LoopHeartbeat:
-    """Beats on the scheduling loop; looked at from the HTTP server's thread."""
+    """Beats on the scheduling loop; looked at from the HTTP server's thread.
 
-    def __init__(self, clock: Callable[[], float], metrics: Metrics) -> None:
+    Args:
+        clock: monotonic seconds.
+        sleep: waits for the next beat.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        metrics: Metrics,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._clock = clock
+        self._sleep = sleep
         self._lag = metrics.loop_lag.labels()
         self._last_beat = clock()
 
@@ -22,7 +33,7 @@ class LoopHeartbeat:
         """Beat until cancelled; each beat observes how late it was."""
         while True:
             due = self._clock() + _INTERVAL_SECONDS
-            await asyncio.sleep(_INTERVAL_SECONDS)
+            await self._sleep(_INTERVAL_SECONDS)
             self._last_beat = self._clock()
             self._lag.observe(max(0.0, self._last_beat - due))
 

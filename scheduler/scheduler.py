@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.schedule_one import ScheduleOne
@@ -21,10 +21,15 @@ class Scheduler:
 
     `run` pops pods and hands them to `schedule_one` in turns of at most half a millisecond, so that watches, bindings
     and timers are never kept waiting long. It ends when `stop` was called and the binding cycles under way are over.
+
+    Args:
+        clock: monotonic seconds.
+        sleep: waits for the next flush of the queue.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._clock = clock
+        self._sleep = sleep
         self._wake = asyncio.Event()
         self._binding: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -80,7 +85,7 @@ class Scheduler:
     async def _flush_periodically(self, queue: SchedulingQueue) -> None:
         next_left_over = self._clock() + _LEFT_OVER_FLUSH_SECONDS
         while True:
-            await asyncio.sleep(_FLUSH_SECONDS - self._clock() % _FLUSH_SECONDS)
+            await self._sleep(_FLUSH_SECONDS - self._clock() % _FLUSH_SECONDS)
             now = self._clock()
             queue.flush_backoff_completed(now)
             if now >= next_left_over:
