@@ -25,8 +25,8 @@ _STREAM_BUFFER_BYTES = 1 << 20
 class _GatedConnector(aiohttp.TCPConnector):
     """Asks the gate when a write has got its connection; aiohttp writes the request next, without waiting again."""
 
-    def __init__(self, limit: int, gate: Gate | None) -> None:
-        super().__init__(limit=limit)
+    def __init__(self, gate: Gate | None) -> None:
+        super().__init__(limit=0)
         self._gate = gate
 
     async def connect(
@@ -65,7 +65,7 @@ class _Stream:
 
 
 class AiohttpRoundTripper:
-    """A `RoundTripper` on two aiohttp sessions: bounded for calls, unbounded for streams.
+    """A `RoundTripper` on an aiohttp session.
 
     The parameters are those of `Http1RoundTripper`.
     """
@@ -82,12 +82,18 @@ class AiohttpRoundTripper:
     ) -> None:
         self._credentials = credentials
         self._connect_timeout_seconds = connect_timeout_seconds
-        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._limits = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_timeout_seconds, sock_read=timeout_seconds
         )
-        self._calls = self._session(_GatedConnector(max_calls, gate))
-        self._streams = self._session(_GatedConnector(0, None))
+        # Not the connector's own limit, which loses its turn when a call that waits for it is cancelled.
+        self._slots = asyncio.Semaphore(max_calls)
+        self._session = aiohttp.ClientSession(
+            connector=_GatedConnector(gate),
+            headers={"User-Agent": user_agent, "Accept": "application/json"},
+            skip_auto_headers=("Accept-Encoding", "Content-Type"),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=_STREAM_BUFFER_BYTES,
+        )
         self._open_streams: set[_Stream] = set()
 
     async def call(
@@ -95,8 +101,10 @@ class AiohttpRoundTripper:
     ) -> RawResponse:
         """See `RoundTripper.call`."""
         try:
-            response = await self._send(self._calls, method, target, authorization, content_type, body, self._limits)
-            async with response:
+            async with (
+                self._slots,
+                await self._send(method, target, authorization, content_type, body, self._limits) as response,
+            ):
                 return RawResponse(response.status, response.headers.get("Retry-After"), await response.read())
         except (aiohttp.ClientError, TimeoutError) as error:
             raise AnswerLost(f"no answer from {self._credentials.server}: {type(error).__name__} {error}") from error
@@ -105,7 +113,7 @@ class AiohttpRoundTripper:
         """See `RoundTripper.open_stream`."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout_seconds, sock_read=idle_seconds)
         try:
-            response = await self._send(self._streams, "GET", target, authorization, None, None, limits)
+            response = await self._send("GET", target, authorization, None, None, limits)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise AnswerLost(f"no answer from {self._credentials.server}: {type(error).__name__} {error}") from error
         return _Stream(response, self._open_streams)
@@ -114,20 +122,10 @@ class AiohttpRoundTripper:
         """See `RoundTripper.close`."""
         for stream in tuple(self._open_streams):
             stream.close()  # closing the session would leave a reader waiting
-        await asyncio.gather(self._calls.close(), self._streams.close())
-
-    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=connector,
-            headers=self._headers,
-            skip_auto_headers=("Accept-Encoding", "Content-Type"),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=_STREAM_BUFFER_BYTES,
-        )
+        await self._session.close()
 
     async def _send(
         self,
-        session: aiohttp.ClientSession,
         method: str,
         target: str,
         authorization: str | None,
@@ -140,7 +138,7 @@ class AiohttpRoundTripper:
             headers["Content-Type"] = content_type
         credentials = self._credentials
         try:
-            return await session.request(
+            return await self._session.request(
                 method,
                 URL(credentials.server + target, encoded=True),
                 data=body,

@@ -279,6 +279,28 @@ async def test_cancelled_call_frees_its_place(kind: Kind) -> None:
         await asyncio.gather(stuck, waiting, return_exceptions=True)
 
 
+async def test_cancelled_just_when_its_place_came(kind: Kind) -> None:
+    """A place that is given to a call at the moment it is cancelled passes on to the next."""
+
+    async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)
+        writer.write(sized(b"ok"))
+
+    async with LoopbackServer(respond) as server, _open(kind, server.url, max_calls=1) as round_tripper:
+
+        async def post_then_cancel() -> None:
+            await _post(round_tripper)
+            waiting.cancel()
+
+        first = asyncio.create_task(post_then_cancel())
+        await server.arrived(1)
+        waiting = asyncio.create_task(_post(round_tripper, "/never"))
+        following = asyncio.create_task(_post(round_tripper, "/next"))
+        assert (await asyncio.wait_for(following, 5)).body == b"ok"
+        await asyncio.gather(first, waiting, return_exceptions=True)
+        assert [request.target for request in server.requests] == ["/p", "/next"]
+
+
 async def test_stream_brings_what_comes_as_it_comes(kind: Kind) -> None:
     """A streamed answer is read piece by piece, while the server still writes, until its end."""
     goes_on = asyncio.Event()
@@ -494,6 +516,7 @@ async def test_http_proxy_is_gone_through() -> None:
 
 async def test_uvloop_drives_both(kind: Kind, certificates: Certificates) -> None:
     """The same over uvloop, on which the scheduler runs: calls, streams, timeouts and close over TLS."""
+
     async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
         if request.target == "/silent":
             await asyncio.get_running_loop().create_future()

@@ -80,6 +80,7 @@ async def test_failed_renewal_keeps_the_old_one_and_tries_again() -> None:
     bench.source.fails = False
     bench.clock.advance(9.0)
     assert bench.credentials.authorization() == "Bearer 1"
+    await bench.renewed()
     assert bench.source.reads == 1
     bench.clock.advance(2.0)
     bench.credentials.authorization()

@@ -157,6 +157,20 @@ async def test_silent_series_is_closed_with_its_last_count() -> None:
     assert [method for method, _ in bench.sent()] == ["POST", "PATCH", "PATCH", "POST"]
 
 
+async def test_series_that_goes_on_does_not_keep_others_open() -> None:
+    """Series are closed by their own silence, whichever began first."""
+    bench = _Bench()
+    for name in "abbb":
+        await bench.fail_to_schedule(pod=_pod(name))
+    bench.clock.advance(200.0)
+    await bench.fail_to_schedule(pod=_pod("a"))
+    bench.clock.advance(200.0)
+    before = len(bench.sent())
+    bench.recorder.close_idle_series()
+    await settle()
+    assert [target.split("/")[-1].split(".")[0] for _, target in bench.sent()[before:]] == ["b"]
+
+
 async def test_single_event_is_forgotten_without_a_call() -> None:
     """What never repeated leaves nothing to write."""
     bench = _Bench()
