@@ -1,0 +1,235 @@
+"""Everything between the watch and the API server, with both ends and the clock in the test's hands."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
+
+from scheduler.api.types import Node, Pod, PodCondition
+from scheduler.config.loading import load_configuration
+from scheduler.config.resolution import ProfilePlugins
+from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.cycle_state import CycleState
+from scheduler.core.framework.interface import (
+    Handle,
+    PostBindPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+)
+from scheduler.core.framework.runtime import Framework
+from scheduler.core.framework.status import PluginError, Status
+from scheduler.core.framework.types import PodInfo
+from scheduler.core.plugins.registry import IN_TREE
+from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
+from scheduler.core.queue.entry import Place
+from scheduler.core.queue.scheduling_queue import SchedulingQueue
+from scheduler.event_handlers import EventHandlers
+from scheduler.schedule_one import Profiles, ScheduleOne
+from scheduler.telemetry.metrics import Metrics
+from scheduler.testing import FakeClock
+
+Answer = Status | Exception | None
+
+
+class Scripted(PreEnqueuePlugin, PreFilterPlugin, ReservePlugin, PreBindPlugin, PostBindPlugin):
+    """Accepts everything, except at the points for which the test has put an answer into `answers`."""
+
+    name: ClassVar[str] = "Scripted"
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def _answer(self, point: str, pod: PodInfo) -> Status | None:
+        self.calls.append((point, pod.name))
+        answer = self.answers.get(point)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        return self._answer("PreEnqueue", pod)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Status | None:
+        return self._answer("PreFilter", pod)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return self._answer("Reserve", pod)
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self._answer("Unreserve", pod)
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return self._answer("PreBind", pod)
+
+    async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self._answer("PostBind", pod)
+
+
+class Binder(Handle):
+    """Plays the API server's part in a binding; while `gate` is closed no answer comes."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = None
+        self.asked: list[tuple[str, str]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        self.asked.append((pod.name, node_name))
+        await self.gate.wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the cluster was told about a pod."""
+
+    what: str
+    pod: PodInfo
+    text: str
+
+
+class Reports:
+    """Keeps what `ScheduleOne` reports."""
+
+    def __init__(self) -> None:
+        self.all: list[Report] = []
+        self.conditions: list[PodCondition] = []
+
+    def scheduled(self, pod: PodInfo, node_name: str) -> None:
+        self.all.append(Report("scheduled", pod, node_name))
+
+    def failed(self, pod: PodInfo, message: str) -> None:
+        self.all.append(Report("failed", pod, message))
+
+    def set_condition(self, pod: PodInfo, condition: PodCondition) -> None:
+        self.conditions.append(condition)
+
+    def told(self) -> list[tuple[str, str, str]]:
+        """What, pod name and text of each report."""
+        return [(report.what, report.pod.name, report.text) for report in self.all]
+
+
+def _with_scripted(plugins: ProfilePlugins) -> ProfilePlugins:
+    points = ("pre_enqueue", "pre_filter", "reserve", "pre_bind", "post_bind")
+    return msgspec.structs.replace(plugins, **{point: (*getattr(plugins, point), Scripted.name) for point in points})
+
+
+class Shell:
+    """Queue, cache, the default profile with `scripted` in it, event handlers and scheduling cycle.
+
+    Binding cycles are collected in `binding`, unless `spawn` is replaced before the first pod.
+    """
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(1000.0)
+        self.metrics = Metrics(self.clock.now)
+        self.scripted = Scripted()
+        self.binder = Binder()
+        self.reports = Reports()
+        self.faults: list[PluginError] = []
+        self.binding: list[Coroutine[object, object, None]] = []
+        self.spawn = self.binding.append
+        self.wakes = 0
+        self.handled: list[str] = []
+        self.cache = Cache()
+        (plugins,) = load_configuration(None).plugins.values()
+        framework = Framework(
+            "podium",
+            _with_scripted(plugins),
+            {},
+            {**IN_TREE, Scripted.name: lambda args, handle: self.scripted},
+            self.binder,
+            self.metrics,
+            required=(UnsupportedFeatures(),),
+        )
+        self.profiles = Profiles({"podium": framework}, Snapshot(self.cache), random.Random(1), self.metrics)
+        self.queue = SchedulingQueue(
+            registered_events={"podium": framework.registered_events()},
+            pre_enqueue=framework.pre_enqueue,
+            sort_key=framework.sort_key,
+            record_incoming=self.metrics.pod_queued,
+            report_fault=self.faults.append,
+            on_active=self._wake,
+        )
+        self.handlers = EventHandlers(
+            self.cache,
+            self.queue,
+            self.profiles.serves,
+            self.clock.now,
+            lambda label, seconds: self.handled.append(label),
+        )
+        self.schedule_one = ScheduleOne(
+            self.cache,
+            self.queue,
+            self.profiles,
+            self.reports,
+            self.metrics,
+            lambda binding_cycle: self.spawn(binding_cycle),
+            self.clock.now,
+        )
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def see(self, *objects: Pod | Node) -> None:
+        """Let the watch show new objects."""
+        for seen in objects:
+            if isinstance(seen, Node):
+                self.handlers.node_added(seen)
+            else:
+                self.handlers.pod_added(seen)
+
+    def decide_next(self) -> None:
+        """One scheduling cycle, for the pod whose turn it is."""
+        queued = self.queue.pop()
+        assert queued is not None
+        self.schedule_one.schedule_one(queued)
+
+    def end_backoff(self) -> None:
+        """Let so much time pass that every back-off is over."""
+        self.clock.advance(20.0)
+        self.queue.flush_backoff_completed(self.clock.now())
+
+    async def finish_binding(self) -> None:
+        """Run the binding cycles collected so far."""
+        started, self.binding[:] = list(self.binding), []
+        for cycle in started:
+            await cycle
+
+    def start_binding(self) -> asyncio.Task[None]:
+        """Start the only binding cycle collected, as a task."""
+        (cycle,) = self.binding
+        self.binding.clear()
+
+        async def run() -> None:
+            await cycle
+
+        return asyncio.get_running_loop().create_task(run())
+
+    def place_of(self, name: str) -> Place | None:
+        """Where in the queue the pod is."""
+        for place, waiting in self.queue.snapshot().items():
+            if any(queued.pod_info.name == name for queued in waiting):
+                return place
+        return None
+
+    def attempts(self, result: str) -> float:
+        """Value of schedule_attempts_total."""
+        labels = {"result": result, "profile": "podium"}
+        return self.metrics.registry.get_sample_value("scheduler_schedule_attempts_total", labels) or 0.0
+
+    def counted(self, name: str) -> float:
+        """Value of a metric without labels."""
+        return self.metrics.registry.get_sample_value(name) or 0.0

@@ -1,0 +1,212 @@
+"""Where each watch event leads, and which waiting pods it wakes."""
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler.api.types import Node, Pod
+from scheduler.core.queue.entry import Place
+from scheduler.event_handlers import node_update_events, same_for_scheduling
+from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from tests.unit.shell import Shell
+
+_UID = "uid-of-default-web"
+_NODE = make_node("n1").capacity(cpu="1")
+_POD = make_pod("web").req(cpu="1")
+
+
+@pytest.fixture
+async def shell() -> Shell:
+    """Nothing was seen yet."""
+    return Shell()
+
+
+def finished(pod: PodBuilder, phase: str) -> Pod:
+    """The pod after it ended."""
+    made = pod.obj()
+    return replace(made, status=replace(made.status, phase=phase))
+
+
+async def test_pending_pods_of_ours_are_queued(shell: Shell) -> None:
+    """And are not in the cache."""
+    shell.see(_POD.obj())
+    assert shell.place_of("web") is Place.ACTIVE
+    assert shell.cache.sizes()["pods"] == 0
+
+
+async def test_pending_pods_of_others_are_not_ours(shell: Shell) -> None:
+    """Neither when they appear nor when they change."""
+    theirs = _POD.scheduler_name("default-scheduler")
+    shell.see(theirs.obj())
+    shell.handlers.pod_updated(theirs.obj(), theirs.label(a="b").obj())
+    assert shell.place_of("web") is None
+    assert shell.cache.sizes()["pods"] == 0
+
+
+async def test_placed_pods_of_anyone_count_on_their_node(shell: Shell) -> None:
+    """Also when the node is not known yet."""
+    shell.see(
+        _POD.scheduler_name("default-scheduler").node("n1").obj(), _NODE.obj(), make_pod("next").req(cpu="1").obj()
+    )
+    shell.decide_next()
+    assert shell.reports.told() == [("failed", "next", "0/1 nodes are available: 1 Insufficient cpu.")]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_finished_pods_hold_nothing(shell: Shell, phase: str) -> None:
+    """One that is seen finished is passed over, one that finishes frees its room and wakes who waits for it."""
+    shell.see(finished(make_pod("old").node("n1"), phase), _NODE.obj(), _POD.node("n1").obj())
+    assert shell.cache.sizes()["pods"] == 1
+    shell.see(make_pod("next").req(cpu="1").obj())
+    shell.decide_next()
+    shell.handlers.pod_updated(_POD.node("n1").obj(), finished(_POD.node("n1"), phase))
+    assert shell.cache.sizes()["pods"] == 0
+    assert shell.place_of("next") is Place.BACKOFF
+
+
+async def test_an_update_of_a_waiting_pod_reaches_the_queue(shell: Shell) -> None:
+    """The next attempt sees the new pod."""
+    shell.see(_POD.obj())
+    changed = _POD.label(tier="web").obj()
+    shell.handlers.pod_updated(_POD.obj(), changed)
+    (queued,) = shell.queue.snapshot()[Place.ACTIVE]
+    assert queued.pod_info.pod is changed
+
+
+async def test_the_echo_of_a_binding_confirms_it(shell: Shell) -> None:
+    """The pod is assumed no more, and counts once."""
+    shell.see(_NODE.obj(), _POD.obj())
+    shell.decide_next()
+    await shell.finish_binding()
+    shell.handlers.pod_updated(_POD.obj(), _POD.node("n1").obj())
+    assert shell.cache.sizes() == {"nodes": 1, "pods": 1, "assumed_pods": 0}
+
+
+async def test_late_news_of_an_assumed_pod_does_not_requeue_it(shell: Shell) -> None:
+    """Bound, its echo still to come: an update from before, or a list that still shows it unplaced, changes nothing."""
+    shell.see(_NODE.obj(), _POD.obj())
+    shell.decide_next()
+    await shell.finish_binding()
+    shell.handlers.pod_updated(_POD.obj(), _POD.label(tier="web").obj())
+    shell.see(_POD.resource_version("3").obj())
+    assert shell.place_of("web") is None
+    assert shell.queue.pop() is None
+    assert shell.cache.is_assumed(_UID)
+
+
+async def test_late_news_of_a_pod_in_its_binding_does_not_requeue_it(shell: Shell) -> None:
+    """It stays in flight; the cycle under way decides."""
+    shell.see(_NODE.obj(), _POD.obj())
+    shell.decide_next()
+    shell.handlers.pod_updated(_POD.obj(), _POD.label(tier="web").obj())
+    shell.see(_POD.resource_version("3").obj())
+    assert shell.place_of("web") is Place.IN_FLIGHT
+    assert shell.queue.pop() is None
+    await shell.finish_binding()
+    assert shell.binder.asked == [("web", "n1")]
+
+
+async def test_a_pod_placed_by_another_leaves_the_queue(shell: Shell) -> None:
+    """Whoever bound it: it must not be tried any more."""
+    shell.see(_NODE.obj(), _POD.obj())
+    shell.handlers.pod_updated(_POD.obj(), _POD.node("n9").obj())
+    assert shell.place_of("web") is None
+    state = shell.cache.pod_state(_UID)
+    assert state is not None
+    assert (state.node_name, state.assumed) == ("n9", False)
+
+
+async def test_a_deleted_pod_leaves_everything(shell: Shell) -> None:
+    """Waiting, assumed or placed."""
+    shell.see(_NODE.obj(), _POD.obj())
+    shell.handlers.pod_deleted(_POD.obj())
+    assert shell.place_of("web") is None
+    shell.see(_POD.obj())
+    shell.decide_next()
+    shell.handlers.pod_deleted(_POD.obj())
+    assert shell.cache.sizes()["pods"] == 0
+    await shell.finish_binding()
+    shell.see(_POD.node("n1").obj())
+    shell.handlers.pod_deleted(_POD.node("n1").obj())
+    assert shell.cache.sizes()["pods"] == 0
+
+
+async def test_a_shrunk_pod_wakes_those_who_wait_for_room(shell: Shell) -> None:
+    """A resize in place frees room as a delete does."""
+    shell.see(_NODE.obj(), _POD.node("n1").obj(), make_pod("next").req(cpu="500m").obj())
+    shell.decide_next()
+    shell.handlers.pod_updated(_POD.node("n1").obj(), make_pod("web").req(cpu="500m").node("n1").obj())
+    assert shell.place_of("next") is Place.BACKOFF
+
+
+@pytest.mark.parametrize(
+    ("changed", "wakes"),
+    [
+        (_NODE.capacity(cpu="4"), True),
+        (_NODE.resource_version("7"), False),
+        (_NODE.condition("Ready", "True"), False),
+    ],
+)
+async def test_only_changes_that_help_wake_a_waiting_pod(shell: Shell, changed: NodeBuilder, wakes: bool) -> None:
+    """A pod without room waits for a larger node, not for a heartbeat."""
+    shell.see(_NODE.obj(), make_pod("large").req(cpu="2").obj())
+    shell.decide_next()
+    shell.handlers.node_updated(_NODE.obj(), changed.obj())
+    assert shell.place_of("large") is (Place.BACKOFF if wakes else Place.UNSCHEDULABLE)
+
+
+async def test_a_recreated_node_is_what_it_is_now(shell: Shell) -> None:
+    """Pods that outlived it count on its successor, whose labels and size are new."""
+    shell.see(_NODE.label(disk="ssd").obj(), _POD.node("n1").obj())
+    shell.handlers.node_deleted(_NODE.obj())
+    shell.see(make_pod("first").obj())
+    shell.decide_next()
+    assert shell.reports.told()[-1] == ("failed", "first", "no nodes available to schedule pods")
+    shell.see(_NODE.capacity(cpu="2").label(disk="hdd").obj())
+    shell.see(make_pod("on-ssd").node_selector(disk="ssd").obj(), make_pod("large").req(cpu="2").obj())
+    shell.end_backoff()
+    for _ in range(3):
+        shell.decide_next()
+    told = shell.reports.told()
+    assert ("failed", "large", "0/1 nodes are available: 1 Insufficient cpu.") in told
+    assert (
+        "failed",
+        "on-ssd",
+        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+    ) in told
+    await shell.finish_binding()
+    assert shell.binder.asked == [("first", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "labels"),
+    [
+        (_NODE, []),
+        (_NODE.resource_version("9"), []),
+        (_NODE.allocatable(cpu="2"), ["NodeUpdateNodeAllocatable"]),
+        (_NODE.label(zone="a"), ["NodeUpdateNodeLabel"]),
+        (_NODE.taint("k"), ["NodeUpdateNodeTaint"]),
+        (_NODE.unschedulable(), ["NodeUpdateNodeTaint"]),
+        (_NODE.condition("Ready", "False"), ["NodeUpdateNodeCondition"]),
+        (_NODE.declared_features("F"), ["NodeUpdateNodeDeclaredFeature"]),
+        (_NODE.label(zone="a").taint("k"), ["NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]),
+    ],
+)
+def test_node_updates_have_an_event_for_each_property(changed: NodeBuilder, labels: list[str]) -> None:
+    """Named as in kube-scheduler's metrics."""
+    old: Node = _NODE.obj()
+    assert [event.label for event in node_update_events(old, changed.obj())] == labels
+    assert same_for_scheduling(old, changed.obj()) is (not labels)
+
+
+async def test_each_handled_event_is_counted(shell: Shell) -> None:
+    """Under the event's label."""
+    shell.see(_NODE.obj(), _POD.obj(), make_pod("placed").node("n1").obj())
+    shell.handlers.pod_deleted(make_pod("placed").node("n1").obj())
+    shell.handlers.node_deleted(_NODE.obj())
+    assert shell.handled == [
+        "NodeAdd",
+        "UnschedulablePodAdd",
+        "AssignedPodAdd",
+        "AssignedPodDelete",
+        "NodeDelete",
+    ]
