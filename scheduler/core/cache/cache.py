@@ -197,8 +197,6 @@ class Cache:
         if info.node is None and not info.pods:
             del self._nodes[info.name]
             self._free_rows.append(info.row)
-            self._changes.nodes[info.row] = info
-            self._changes.usage[info.row] = info
 
 
 def counts_alike(old: PodInfo, new: PodInfo) -> bool:

@@ -35,10 +35,8 @@ NODE_SHAPES: Final[tuple[NodeBuilder, ...]] = (
     make_node("").capacity({GPU: 2}, cpu="2", memory="8Gi", pods=2).label(disk="ssd", size="9"),
     make_node("").capacity(cpu="1", memory="1Gi").label(disk="hdd").taint("a").image("app:1", size_bytes=900_000_000),
     make_node("").capacity({GPU: 1}, cpu="3", memory="0").label(size="4").taint("b", "1", "PreferNoSchedule"),
-    make_node("")
-    .capacity(cpu="4", memory="4Gi")
-    .taint("b", "1", "PreferNoSchedule")
-    .taint("c", "", "PreferNoSchedule"),
+    make_node("").capacity(cpu="4", memory="4Gi").label(size="07").taint("b", "1", "PreferNoSchedule"),
+    make_node("").capacity(cpu="6").taint("b", "1", "PreferNoSchedule").taint("c", "", "PreferNoSchedule"),
     make_node("").unschedulable().label(disk="ssd").image("app:1", "app@x", size_bytes=900_000_000),
     make_node("").label(size="11").image("db:latest", size_bytes=2_000_000_000).taint("a", "x", "NoExecute"),
 )
@@ -61,6 +59,10 @@ REPELLING: Final = Affinity(
 
 POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
     make_pod(""),
+    make_pod("").host_port(81),
+    make_pod("").host_port(80, ip="10.0.0.2"),
+    make_pod("").affinity(_affine(_SSD)),
+    make_pod("").affinity(_affine(_BIG)),
     make_pod("").req(cpu="500m", memory="256Mi").label(app="web"),
     make_pod("").req({GPU: 1}, cpu="1").toleration("a", "Exists").host_port(80),
     make_pod("").req(cpu="1", memory="1Gi").init_req(cpu="2").overhead(memory="100Mi").host_port(80, ip="10.0.0.1"),

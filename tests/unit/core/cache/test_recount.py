@@ -24,7 +24,11 @@ REPELLED = parse_pod(make_pod("probe").namespace("other").label(app="web").obj()
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.lists(events(nodes=6, pods=10), max_size=6), st.booleans()), max_size=10))
+@given(
+    st.lists(
+        st.tuples(st.lists(events(nodes=6, pods=10), min_size=1, max_size=5), st.booleans()), min_size=8, max_size=12
+    )
+)
 def test_columns_equal_a_recount(turns: list[tuple[list[Event], bool]]) -> None:
     """Whatever happened between two refreshes, and whenever a column is first asked for."""
     life = ClusterLife()
