@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -129,7 +129,8 @@ def _with_scripted(plugins: ProfilePlugins) -> ProfilePlugins:
 class Shell:
     """Queue, cache, the default profile with `scripted` in it, event handlers and scheduling cycle.
 
-    Binding cycles are collected in `binding`, unless `spawn` is replaced before the first pod.
+    Binding cycles are collected in `binding`, unless `spawn` is replaced before the first pod; `on_active` is what the
+    queue calls when it has a pod again.
     """
 
     def __init__(self) -> None:
@@ -140,8 +141,8 @@ class Shell:
         self.reports = Reports()
         self.faults: list[PluginError] = []
         self.binding: list[Coroutine[object, object, None]] = []
-        self.spawn = self.binding.append
-        self.wakes = 0
+        self.spawn: Callable[[Coroutine[object, object, None]], None] = self.binding.append
+        self.on_active: Callable[[], None] = lambda: None
         self.handled: list[str] = []
         self.cache = Cache()
         (plugins,) = load_configuration(None).plugins.values()
@@ -161,7 +162,7 @@ class Shell:
             sort_key=framework.sort_key,
             record_incoming=self.metrics.pod_queued,
             report_fault=self.faults.append,
-            on_active=self._wake,
+            on_active=lambda: self.on_active(),
         )
         self.handlers = EventHandlers(
             self.cache,
@@ -179,9 +180,6 @@ class Shell:
             lambda binding_cycle: self.spawn(binding_cycle),
             self.clock.now,
         )
-
-    def _wake(self) -> None:
-        self.wakes += 1
 
     def see(self, *objects: Pod | Node) -> None:
         """Let the watch show new objects."""
