@@ -27,7 +27,7 @@ from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE
 from scheduler.core.framework.runtime import Framework
-from scheduler.core.framework.status import Status
+from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.telemetry.metrics import AttemptResult, Metrics
@@ -181,7 +181,11 @@ class ScheduleOne:
         pod = queued.pod_info
         try:
             # 5. PreBind, 6. Bind.
-            status = await framework.pre_bind(state, pod, node_name) or await framework.bind(state, pod, node_name)
+            status = (
+                await framework.pre_bind(state, pod, node_name)
+                or self._missing(node_name)
+                or await framework.bind(state, pod, node_name)
+            )
         except Exception as fault:  # noqa: BLE001 - as in the scheduling cycle
             self._take_back(framework, state, pod, node_name)
             self._fail_with_error(queued, fault, started)
@@ -198,6 +202,13 @@ class ScheduleOne:
             await framework.post_bind(state, pod, node_name)
         except Exception:  # noqa: BLE001 - as above; the pod is bound all the same
             self._log.exception("post-bind failed", pod=pod.key, node=node_name)
+
+    def _missing(self, node_name: str) -> Status | None:
+        """An error if the node is gone since it was chosen: the API server binds to nodes that do not exist."""
+        info = self._cache.node_info(node_name)
+        if info is None or info.node is None:
+            return Status.of(Code.ERROR, f'node "{node_name}" not found')
+        return None
 
     def _take_back(
         self, framework: Framework, state: CycleState, pod: PodInfo, node_name: str, *, rejected: bool = False

@@ -107,6 +107,17 @@ async def test_a_failed_binding_frees_the_room_and_is_tried_again(shell: Shell) 
     assert ("Unreserve", "web") in shell.scripted.calls
 
 
+async def test_a_pod_is_not_bound_to_a_node_that_is_gone(shell: Shell) -> None:
+    """Deleted between the decision and the Binding: nothing is sent, and the pod is tried again."""
+    shell.decide_next()
+    shell.handlers.node_deleted(make_node("n1").obj())
+    await shell.finish_binding()
+    assert shell.binder.asked == []
+    assert shell.reports.told() == [("failed", "web", 'node "n1" not found')]
+    assert shell.place_of("web") is Place.BACKOFF
+    assert shell.cache.sizes() == {"nodes": 0, "pods": 0, "assumed_pods": 0}
+
+
 async def test_a_pod_deleted_during_its_binding_is_not_put_back(shell: Shell) -> None:
     """The late failure of its binding changes nothing and is told to nobody; its room was free at once."""
     shell.decide_next()
