@@ -154,6 +154,17 @@ async def test_only_changes_that_help_wake_a_waiting_pod(shell: Shell, changed: 
     assert shell.place_of("large") is (Place.BACKOFF if wakes else Place.UNSCHEDULABLE)
 
 
+async def test_a_heartbeat_leaves_what_was_computed_valid(shell: Shell) -> None:
+    """No row counts as changed, so that nothing kept about the node is computed again."""
+    shell.see(_NODE.obj())
+    shell.cache.take_changes()
+    shell.handlers.node_updated(_NODE.obj(), _NODE.resource_version("7").obj())
+    changes = shell.cache.take_changes()
+    assert (changes.nodes, changes.usage) == ({}, {})
+    shell.handlers.node_updated(_NODE.obj(), _NODE.label(zone="a").obj())
+    assert len(shell.cache.take_changes().nodes) == 1
+
+
 async def test_a_recreated_node_is_what_it_is_now(shell: Shell) -> None:
     """Pods that outlived it count on its successor, whose labels and size are new."""
     shell.see(_NODE.label(disk="ssd").obj(), _POD.node("n1").obj())
