@@ -21,9 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Plugin, Rows, ScorePlugin
+from scheduler.core.framework.interface import (
+    MAX_NODE_SCORE,
+    Depends,
+    FilterPlugin,
+    Normalize,
+    Plugin,
+    Rows,
+    ScorePlugin,
+)
 from scheduler.core.framework.recorder import CycleRecorder
-from scheduler.core.framework.scoring import normalized
+from scheduler.core.framework.scoring import check_bounds, normalized
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
@@ -157,7 +165,7 @@ class RowEvaluations:
         self._filters = tuple(enumerate(filters))
         self._scores = tuple(scores)
         self._filters_by = {d: tuple(f for f in self._filters if f[1].depends is d) for d in Depends}
-        self._scores_by = {d: tuple(s for s in self._scores if s.plugin.depends is d) for d in Depends}
+        self._scores_by = {d: tuple(s for s in self._scores if _scored_by(s.plugin) is d) for d in Depends}
         self._parts: _Bounded[Hashable, NodePart] = _Bounded(limit_bytes)
         self._wholes: _Bounded[Hashable, Whole] = _Bounded(limit_bytes)
 
@@ -265,7 +273,7 @@ class RowEvaluations:
         scores = np.zeros(len(rejected_by), np.int64)
         for s in self._scores_by[Depends.NODE]:
             if s.plugin.normalization is Normalize.NONE and s.plugin.score_signature(pod, snapshot) is not None:
-                scores += s.weight * self._score(s, state, pod, snapshot, rows, feasible)
+                scores += self._final_score(s, state, pod, snapshot, rows, feasible)
         for s, values in part.raw:
             values[rows] = self._score(s, state, pod, snapshot, rows, feasible)
         part.ranking = [(s, values) for s, values in part.raw if values.any()]
@@ -301,7 +309,7 @@ class RowEvaluations:
         feasible = rejected_by == FEASIBLE
         scores = whole.part.scores[rows].copy()
         for s in whole.score_plugins:
-            scores += s.weight * self._score(s, state, pod, snapshot, rows, feasible)
+            scores += self._final_score(s, state, pod, snapshot, rows, feasible)
         whole.rejected_by[rows] = rejected_by
         whole.verdicts[rows] = verdicts
         whole.scores[rows] = np.where(feasible, scores, INFEASIBLE)
@@ -325,7 +333,10 @@ class RowEvaluations:
             score = part.scores.item(row)
             for s in whole.score_plugins:
                 started = self._recorder.clock() if state.record_plugin_metrics else 0.0
-                score += s.weight * s.plugin.score_row(state, pod, snapshot, row)
+                points = s.plugin.score_row(state, pod, snapshot, row)
+                if not 0 <= points <= MAX_NODE_SCORE:
+                    check_bounds(s.plugin, np.array([points]))
+                score += s.weight * points
                 if state.record_plugin_metrics:
                     self._measure(s.plugin, "Score", started)
         whole.feasible += (rejected_by == FEASIBLE) - (whole.rejected_by.item(row) == FEASIBLE)
@@ -341,6 +352,14 @@ class RowEvaluations:
         if state.record_plugin_metrics:
             self._measure(part.plugin, "Score", started)
         return scores
+
+    def _final_score(
+        self, part: ScorePart, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray
+    ) -> IntArray:
+        """Weighted scores of a plugin that needs no normalising."""
+        scores = self._score(part, state, pod, snapshot, rows, feasible)
+        check_bounds(part.plugin, scores[feasible])
+        return part.weight * scores
 
     def _measure(self, plugin: Plugin, extension_point: str, started: float, *, rejects: bool = False) -> None:
         status = "Unschedulable" if rejects else "Success"
@@ -386,6 +405,15 @@ class FullEvaluation(Outcome):
 
     raw: dict[str, IntArray]
     weighted: dict[str, IntArray]
+
+
+def _scored_by(plugin: ScorePlugin) -> Depends:
+    """What a plugin's part in the totals depends on.
+
+    Scores that change with a placement and are normalised change for every node with it: nothing can be kept of them.
+    """
+    kept = plugin.depends is not Depends.ROW or plugin.normalization is Normalize.NONE
+    return plugin.depends if kept else Depends.CLUSTER
 
 
 def _empty(snapshot: Snapshot) -> tuple[Int8Array, IntArray, IntArray]:

@@ -20,10 +20,18 @@ def normalized(plugin: ScorePlugin, state: CycleState, raw: IntArray, feasible: 
         scores = plugin.normalize(state, raw, feasible)
     else:
         scores = _default_normalized(raw, feasible, reverse=plugin.normalization is Normalize.REVERSED)
-    bounded = scores[feasible]
-    if bounded.size and (bounded.min() < 0 or bounded.max() > MAX_NODE_SCORE):
-        raise PluginError(plugin.name, "Score", f"a score lies outside 0..{MAX_NODE_SCORE}")
+    check_bounds(plugin, scores[feasible])
     return scores
+
+
+def check_bounds(plugin: ScorePlugin, scores: IntArray) -> None:
+    """Hold a plugin to its contract before its scores are added to those of others.
+
+    Raises:
+        PluginError: a score lies outside 0..100.
+    """
+    if scores.size and (scores.min() < 0 or scores.max() > MAX_NODE_SCORE):
+        raise PluginError(plugin.name, "Score", f"a score lies outside 0..{MAX_NODE_SCORE}")
 
 
 def _default_normalized(raw: IntArray, feasible: BoolArray, *, reverse: bool) -> IntArray:

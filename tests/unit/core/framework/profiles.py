@@ -2,9 +2,22 @@
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from scheduler.config.loading import load_configuration
-from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.interface import (
+    BindPlugin,
+    FilterPlugin,
+    Handle,
+    Plugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
 from scheduler.core.framework.recorder import SilentRecorder
+from scheduler.core.framework.registry import PluginFactory
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import PodInfo
@@ -22,3 +35,30 @@ def default_framework(args: Mapping[str, object]) -> Framework:
     """The default profile, with args for some of its plugins."""
     (plugins,) = load_configuration(None).plugins.values()
     return Framework("podium", plugins, args, IN_TREE, NoApiServer(), SilentRecorder())
+
+
+def framework_with(*added: Plugin, weight: int = 1) -> Framework:
+    """The default profile with further plugins at the end of each extension point that they implement."""
+    (plugins,) = load_configuration(None).plugins.values()
+    points: dict[str, type[Plugin]] = {
+        "pre_filter": PreFilterPlugin,
+        "filter": FilterPlugin,
+        "score": ScorePlugin,
+        "reserve": ReservePlugin,
+        "pre_bind": PreBindPlugin,
+        "bind": BindPlugin,
+        "post_bind": PostBindPlugin,
+    }
+    extended = {
+        point: (*getattr(plugins, point), *(each.name for each in added if isinstance(each, contract)))
+        for point, contract in points.items()
+    }
+    weights = {**plugins.weights, **dict.fromkeys((each.name for each in added), weight)}
+    profile = replace(plugins, **extended, weights=weights)
+    registry = {**IN_TREE, **{each.name: giving(each) for each in added}}
+    return Framework("podium", profile, {}, registry, NoApiServer(), SilentRecorder())
+
+
+def giving(plugin: Plugin) -> PluginFactory:
+    """A factory of one ready plugin."""
+    return lambda args, handle: plugin

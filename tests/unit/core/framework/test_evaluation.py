@@ -85,8 +85,8 @@ SOME_CLUSTERS: Final = st.sampled_from([2, 5, 9, NODES]).flatmap(
 def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Turn]) -> None:
     """Verdicts, statuses and the ranking of nodes are those of a process that starts now."""
     life = ClusterLife()
-    for name, shape in zip(node_names(NODES), nodes, strict=False):
-        life.write_node(shape, name)
+    for name, node in zip(node_names(NODES), nodes, strict=False):
+        life.write_node(node, name)
     snapshot = Snapshot(life.cache)
     snapshot.node_changes, snapshot.row_changes = ChangeLog(limit=20), ChangeLog(limit=40)
     frameworks = (default_framework({}), default_framework(OTHER_ARGS), forgetful_framework())
