@@ -126,23 +126,26 @@ class ScheduleAlgorithm:
         """
         self._snapshot.refresh()
         narrowed = self._framework.pre_filter(state, pod, self._snapshot)
-        rows = self._rows(narrowed)
-        return narrowed, self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, rows)
+        return narrowed, self._evaluate(state, pod, narrowed, self._rows(narrowed))
 
     def fits(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:
         """Whether the node passes all filters as things are now; asked after a wait, before the pod is assumed."""
         self._snapshot.refresh()
         row = self._snapshot.nodes.row_of(node_name)
-        if row is None:
+        narrowed = self._framework.pre_filter(state, pod, self._snapshot)
+        if row is None or narrowed.status is not None:
             return False
-        outcome = self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, np.array([row], np.intp))
-        return outcome.feasible == 1
+        if narrowed.node_names is not None and node_name not in narrowed.node_names:
+            return False
+        return self._evaluate(state, pod, narrowed, np.array([row], np.intp)).feasible == 1
 
     def _filter(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome) -> Outcome:
-        evaluations = self._framework.evaluations
         if narrowed.node_names is None:
-            return evaluations.filter(state, pod, self._snapshot, narrowed.skipped)
-        return evaluations.evaluate_rows(state, pod, self._snapshot, self._rows(narrowed))
+            return self._framework.evaluations.filter(state, pod, self._snapshot, narrowed.skipped)
+        return self._evaluate(state, pod, narrowed, self._rows(narrowed))
+
+    def _evaluate(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome, rows: Rows) -> FullEvaluation:
+        return self._framework.evaluations.evaluate_rows(state, pod, self._snapshot, rows, narrowed.skipped)
 
     def _rows(self, narrowed: PreFilterOutcome) -> Rows:
         if narrowed.node_names is None:

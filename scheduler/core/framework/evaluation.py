@@ -208,13 +208,19 @@ class RowEvaluations:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
         outcome.totals = np.where(feasible, totals, INFEASIBLE)
 
-    def evaluate_rows(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> FullEvaluation:
-        """Every plugin asked about `rows`, nothing kept: narrowed pods, checks after a wait, conformance, explain."""
+    def evaluate_rows(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, skipped: frozenset[str] = frozenset()
+    ) -> FullEvaluation:
+        """Every plugin asked about `rows`, nothing kept: narrowed pods, checks after a wait, conformance, explain.
+
+        `skipped` names plugins whose PreFilter said SKIP.
+        """
         length = len(snapshot.nodes.exists[rows])
         rejected_by = np.full(length, FEASIBLE, np.int8)
         verdicts = np.zeros(length, np.int32)
         rejected_by[~snapshot.nodes.exists[rows]] = NO_NODE
-        active = [f for f in self._filters if f[1].filter_signature(pod, snapshot) is not None]
+        asked = self._active(self._filters, pod, snapshot)
+        active = [f for f in asked if f[1].name not in skipped]
         self._merge_filters(active, state, pod, snapshot, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
         raw: dict[str, IntArray] = {}

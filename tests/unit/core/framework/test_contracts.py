@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.config.loading import load_configuration
-from scheduler.core.algorithm import Decision, decide
+from scheduler.core.algorithm import Decision, ScheduleAlgorithm, decide
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
@@ -228,8 +228,30 @@ class SkippingFilter(Narrowing, Allowing):
 
 
 def test_a_skipped_filter_is_not_asked() -> None:
-    """In a decision; the plugin said so for this cycle."""
-    assert Cluster(framework_with(SkippingFilter())).decide().feasible == 5
+    """The plugin said so for this cycle: not where all nodes are looked at, nor a few, nor one again."""
+    cluster = Cluster(framework_with(SkippingFilter()))
+    assert cluster.decide().feasible == 5
+    cluster.framework = framework_with(SkippingFilter(), Narrowing("A", PreFilterResult(frozenset({"n1"}))))
+    assert cluster.decide().node_name == "n1"
+    pod = parse_pod(make_pod("p").obj())
+    algorithm = ScheduleAlgorithm(cluster.snapshot, cluster.framework, FirstOfEquals())
+    assert algorithm.evaluate(CycleState(), pod)[1].feasible == 1
+    assert algorithm.fits(CycleState(), pod, "n1")
+
+
+def test_a_node_is_looked_at_again_after_a_wait() -> None:
+    """On the state as it is then: filters, PreFilter and the node's being there count anew."""
+    cluster = Cluster(framework_with(Allowing(lambda pods: {1, 2} if pods < 1 else {2})))
+    pod = parse_pod(make_pod("p").obj())
+    algorithm = ScheduleAlgorithm(cluster.snapshot, cluster.framework, FirstOfEquals())
+    assert [algorithm.fits(CycleState(), pod, f"n{number}") for number in range(5)] == [False, True, True, False, False]
+    cluster.place("n4")
+    assert not algorithm.fits(CycleState(), pod, "n1")
+    cluster.cache.remove_node("n2")
+    assert not algorithm.fits(CycleState(), pod, "n2")
+    for answer in (PreFilterResult(frozenset({"n0"})), Status.of(UU, "never")):
+        narrowed = framework_with(Narrowing("A", answer))
+        assert not ScheduleAlgorithm(cluster.snapshot, narrowed, FirstOfEquals()).fits(CycleState(), pod, "n1")
 
 
 def test_without_nodes_there_is_one_message() -> None:
