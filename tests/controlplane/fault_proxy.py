@@ -196,7 +196,10 @@ class FaultProxy:
             request.method, target, headers=headers, data=body or None, allow_redirects=False
         ) as answer:
             if logged.line.is_watch and answer.status == HTTPStatus.OK:
-                return await self._stream(request, answer, logged)
+                try:
+                    return await self._stream(request, answer, logged)
+                finally:
+                    _abort(answer)
             content = await answer.read()
             if CutAfterCommit() in logged.faults:
                 return _cut(request)
@@ -260,6 +263,15 @@ def _rewritten(json: bytes, rewrite: Rewrite) -> bytes:
 
 def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in _OWN_HEADERS)
+
+
+def _abort(answer: aiohttp.ClientResponse) -> None:
+    """End the connection of an answer that was not read to its end, without waiting for the server to agree.
+
+    A connection that is closed in good order may outlive the proxy's loop, and be reported as forgotten.
+    """
+    if answer.connection is not None and answer.connection.transport is not None:
+        answer.connection.transport.abort()
 
 
 def _cut(request: web.Request, response: web.StreamResponse | None = None) -> web.StreamResponse:
