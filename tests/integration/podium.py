@@ -127,6 +127,18 @@ class Podiums:
         assert not unexpected, "unexpected faults in the log of podium:\n" + "\n".join(unexpected)
 
 
+def write_slow_config(directory: Path) -> Path:
+    """Write a configuration that makes the work last some seconds, so that there is a middle."""
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"qps": 100, "burst": 50},
+    }
+    path = directory / "config.json"
+    path.write_bytes(msgspec.json.encode(config))
+    return path
+
+
 def let_schedule(client: Client, rights: Iterable[Right] = SCHEDULER_RIGHTS) -> None:
     """Give podium's user these rights, unless it has some already, and wait until they count."""
     if client.find("clusterroles", f"{User.PODIUM}-granted") is None:

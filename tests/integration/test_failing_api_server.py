@@ -19,7 +19,7 @@ from tests.controlplane.fault_proxy import FaultProxy
 from tests.controlplane.faults import CutAfterCommit, Delay, ExpireWatch, Refuse, Rule, SilentWatch, Truncate
 from tests.controlplane.resources import node_manifest, pod_manifest
 from tests.integration.pod_history import PodHistory
-from tests.integration.podium import Podiums
+from tests.integration.podium import Podiums, write_slow_config
 
 _PODS = 500
 _NODES = 25
@@ -170,18 +170,6 @@ def create_nodes(client: Client) -> None:
 def create_pods(client: Client, namespace: str, names: list[str]) -> None:
     """Pods of a twentieth of a node each."""
     client.create_many(pod_manifest(name, namespace, requests={"cpu": "100m"}) for name in names)
-
-
-def write_slow_config(directory: Path) -> Path:
-    """A configuration that makes the work last some seconds, so that there is a middle."""
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"qps": 100, "burst": 50},
-    }
-    path = directory / "config.json"
-    path.write_bytes(msgspec.json.encode(config))
-    return path
 
 
 def assert_bound_once(client: Client, namespace: str, history: PodHistory) -> None:
