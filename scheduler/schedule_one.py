@@ -20,9 +20,10 @@ from typing import Protocol
 import structlog
 
 from scheduler.api.types import PodCondition
-from scheduler.core.algorithm import Decision, Rng, ScheduleAlgorithm
+from scheduler.core.algorithm import Decision, ScheduleAlgorithm
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.best_rows import BestRows, Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
 from scheduler.core.framework.evaluation import FullEvaluation, Outcome
@@ -25,13 +26,6 @@ from scheduler.core.framework.types import PodInfo
 
 class CycleRequest:
     """Something a cycle needs from outside the core; the shell performs it and resumes the cycle with the answer."""
-
-
-class Rng(Protocol):
-    """Where ties are decided; `random.Random` in the running scheduler."""
-
-    def randrange(self, start: int, /) -> int:
-        """A whole number from 0 to start - 1."""
 
 
 @dataclass(slots=True)
@@ -178,8 +172,8 @@ class ScheduleAlgorithm:
         )
 
     def _select_host(self, outcome: Outcome) -> str:
-        best = np.flatnonzero(outcome.totals == outcome.totals.max())
-        position = int(best[self._rng.randrange(len(best))]) if len(best) > 1 else int(best[0])
+        best = outcome.best or BestRows()
+        position = best.draw(outcome.totals, self._rng)
         return self._snapshot.nodes.names[outcome.row(position)]
 
     def _record(self, extension_point: str, status: str, started: float) -> None:

@@ -13,7 +13,8 @@ from scheduler.config.plugin_args import GROUP_VERSION
 from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
 from scheduler.config.resolution import ProfilePlugins
 from scheduler.config.types import KIND
-from scheduler.core.algorithm import Rng, ScheduleAlgorithm
+from scheduler.core.algorithm import ScheduleAlgorithm
+from scheduler.core.framework.best_rows import Rng
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.interface import Handle

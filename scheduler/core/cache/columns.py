@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.api.requests import HostPort
+from scheduler.api.requests import CPU, MEMORY, HostPort
 from scheduler.api.types import Node, Taint
 from scheduler.core.cache.interning import Interned
 from scheduler.core.cache.node_info import NodeInfo
@@ -205,6 +205,24 @@ class NodeColumns:
     def allocatable(self, resource: str) -> IntArray:
         """What each node offers of a resource (cpu in milli, others in units); 0 where it does not state it."""
         return self._resource(self._allocatable, resource)[: self.count]
+
+    def allocatable_of_row(self, resource: str, row: int) -> int:
+        """`allocatable` of one row, as a plain integer."""
+        column = self._allocatable.get(resource)
+        return 0 if column is None else column.item(row)
+
+    def requested_of_row(self, resource: str, row: int) -> int:
+        """`requested` of one row, as a plain integer."""
+        column = self._requested.get(resource)
+        return 0 if column is None else column.item(row)
+
+    def non_zero_of_row(self, resource: str, row: int) -> int:
+        """`requested_of_row` with scoring's defaults for cpu and memory."""
+        if resource == CPU:
+            return self._non_zero_cpu_milli.item(row)
+        if resource == MEMORY:
+            return self._non_zero_memory_bytes.item(row)
+        return self.requested_of_row(resource, row)
 
     def offered_everywhere(self, resource: str) -> bool:
         """Whether no row has 0 allocatable of the resource: scoring then needs no masks."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.core.framework.best_rows import BestRows
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import (
     MAX_NODE_SCORE,
@@ -72,6 +73,7 @@ class Outcome:
             nodes may be left out, so totals rank nodes but are not the numbers kube-scheduler would log.
         feasible: number of feasible rows.
         raw_of_nodes: raw scores that are yet to be normalised over the feasible nodes.
+        best: the rows with the highest of `totals`, where they are known without looking at all.
     """
 
     rows: Rows
@@ -80,6 +82,7 @@ class Outcome:
     totals: IntArray
     feasible: int
     raw_of_nodes: Sequence[tuple[ScorePart, IntArray]] = ()
+    best: BestRows | None = None
 
     def row(self, position: int) -> int:
         """The row that stands at a position of the arrays."""
@@ -116,12 +119,14 @@ class Whole(_Kept):
     Attributes:
         filter_plugins, score_plugins: those that have something to say about the pods it serves.
         feasible: number of feasible rows.
+        best: the rows with the highest total.
     """
 
     part: NodePart
     filter_plugins: list[tuple[int, FilterPlugin]]
     score_plugins: list[ScorePart]
     feasible: int = 0
+    best: BestRows = field(default_factory=BestRows)
 
 
 class _Bounded(Generic[K, E]):
@@ -184,6 +189,7 @@ class RowEvaluations:
             whole.scores,
             whole.feasible,
             whole.part.ranking,
+            whole.best,
         )
         active = [f for f in self._filters_by[Depends.CLUSTER] if f[1].name not in skipped]
         if active:
@@ -193,6 +199,7 @@ class RowEvaluations:
             feasible = outcome.rejected_by == FEASIBLE
             outcome.feasible = int(np.count_nonzero(feasible))
             outcome.totals = np.where(feasible, outcome.totals, INFEASIBLE)
+            outcome.best = None
         return outcome
 
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, outcome: Outcome) -> None:
@@ -207,6 +214,7 @@ class RowEvaluations:
         for s, values in raw:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
         outcome.totals = np.where(feasible, totals, INFEASIBLE)
+        outcome.best = None
 
     def evaluate_rows(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, skipped: frozenset[str] = frozenset()
@@ -320,6 +328,7 @@ class RowEvaluations:
         whole.verdicts[rows] = verdicts
         whole.scores[rows] = np.where(feasible, scores, INFEASIBLE)
         whole.feasible = int(np.count_nonzero(whole.rejected_by == FEASIBLE))
+        whole.best.forget()
 
     def _catch_up_row(self, whole: Whole, state: CycleState, snapshot: Snapshot, row: int) -> None:
         pod, part = whole.pod, whole.part
@@ -348,6 +357,7 @@ class RowEvaluations:
         whole.feasible += (rejected_by == FEASIBLE) - (whole.rejected_by.item(row) == FEASIBLE)
         whole.rejected_by[row] = rejected_by
         whole.verdicts[row] = verdict
+        whole.best.note(row, whole.scores.item(row), score)
         whole.scores[row] = score
 
     def _score(

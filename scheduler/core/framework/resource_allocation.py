@@ -76,11 +76,12 @@ def allocation_of_row(
     nodes: NodeColumns, resource: str, pod: PodInfo, row: int, *, non_zero_defaults: bool
 ) -> Allocation[int] | None:
     """`allocation` of one row, in plain integers."""
-    columns = _columns(nodes, resource, pod, non_zero_defaults=non_zero_defaults)
-    if columns is None:
+    ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get(resource)
+    if not ask and resource not in NATIVE:
         return None
-    allocatable = columns.allocatable.item(row)
-    return Allocation(allocatable, columns.requested.item(row), columns.ask, allocatable > 0, exact_in_floats=False)
+    requested = (nodes.non_zero_of_row if non_zero_defaults else nodes.requested_of_row)(resource, row)
+    allocatable = nodes.allocatable_of_row(resource, row)
+    return Allocation(allocatable, requested, ask, allocatable > 0, exact_in_floats=False)
 
 
 def _columns(

@@ -83,8 +83,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         verdict = int(nodes.pod_count.item(row) >= nodes.allowed_pods.item(row))
         resolvable = True
         for bit, (resource, ask) in enumerate(self._asked(pod), start=1):
-            allocatable = nodes.allocatable(resource).item(row)
-            if nodes.requested(resource).item(row) + ask > allocatable:
+            allocatable = nodes.allocatable_of_row(resource, row)
+            if nodes.requested_of_row(resource, row) + ask > allocatable:
                 verdict |= 1 << min(bit, _LAST_BIT)
                 resolvable = resolvable and ask <= allocatable
         return verdict if resolvable else -verdict
