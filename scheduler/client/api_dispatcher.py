@@ -208,23 +208,30 @@ class ApiDispatcher:
         if self._latest.get(call.object_uid) is call:
             del self._latest[call.object_uid]
 
-    def _finish(self, call: ApiCall) -> None:
-        """Gives the call's slot to the next ones."""
+    def _finish(self, call: ApiCall, *, works_on: bool = False) -> ApiCall | None:
+        """Gives the call's slot to the next ones.
+
+        A task that `works_on` gets one of the submitted calls back to make it itself: cheaper than a task for each.
+        """
         self._in_flight -= 1
         if call.object_uid:
             self._objects_in_flight.discard(call.object_uid)
             held = self._latest.get(call.object_uid)
             if held is not None:
                 self._queues[held.priority].appendleft(held)
+        mine: ApiCall | None = None
         while self._in_flight < self._max_in_flight and (following := self._next()) is not None:
             self._latest.pop(following.object_uid, None)
             self._take_slot(following)
-            if following.turn is None:
-                self._start_task(following)
-            else:
+            if following.turn is not None:
                 following.turn.set_result(None)
+            elif works_on and mine is None:
+                mine = following
+            else:
+                self._start_task(following)
         if not self._in_flight and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
+        return mine
 
     def _next(self) -> ApiCall | None:
         events = self._queues[Priority.EVENT]
@@ -237,18 +244,29 @@ class ApiDispatcher:
         return None
 
     def _start_task(self, call: ApiCall) -> None:
-        task = asyncio.create_task(self._send_alone(call))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.add(asyncio.create_task(self._work(call)))
 
-    async def _send_alone(self, call: ApiCall) -> None:
+    async def _work(self, first: ApiCall) -> None:
+        """Makes submitted calls, one after the other, for as long as it is the turn of one."""
+        call: ApiCall | None = first
+        try:
+            while call is not None:
+                call = self._finish(await self._send(call), works_on=True)
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks.discard(task)
+
+    async def _send(self, call: ApiCall) -> ApiCall:
         try:
             await call.send()
         except RequestError as error:
             self._recorder.failed(call.call_type)
             self._log_failure(call.call_type, error)
-        finally:
+        except BaseException:
             self._finish(call)
+            raise
+        return call
 
     def _log_failure(self, call_type: str, error: RequestError) -> None:
         """One line in ten seconds for each type: a missing right would fail a thousand events a second."""

@@ -36,7 +36,7 @@ class ResponseParser:
     """Fed with what the connection receives, gives back the body's bytes without their framing.
 
     `status` is 0 until the head is complete, `done` True when the response is; `keep_alive` then says whether the
-    connection can carry another one. `retry_after` is that header's value.
+    connection can carry another one. `retry_after` is that header's value in a refusal.
     """
 
     __slots__ = ("_missing", "_state", "_waiting", "done", "keep_alive", "retry_after", "status")
@@ -91,19 +91,20 @@ class ResponseParser:
             return
         headers = head.lower()
         self.keep_alive = head[7:8] == b"1" and _header(headers, b"\r\nconnection:") != b"close"
-        retry_after = _header(headers, b"\r\nretry-after:")
-        self.retry_after = None if retry_after is None else retry_after.decode("latin-1")
+        if self.status >= 400:
+            retry_after = _header(headers, b"\r\nretry-after:")
+            self.retry_after = None if retry_after is None else retry_after.decode("latin-1")
         if self.status in (204, 304):
             self._finish(0)
+        elif (length := _header(headers, b"\r\ncontent-length:")) is not None:
+            if not length.isdigit() or b"\r\ntransfer-encoding:" in headers:
+                raise ProtocolError(f"bad content length {length!r}")
+            self._state = _State.SIZED
+            self._missing = int(length)
         elif (encoding := _header(headers, b"\r\ntransfer-encoding:")) is not None:
             if encoding != b"chunked":
                 raise ProtocolError(f"unknown transfer encoding {encoding!r}")
             self._state = _State.CHUNK_SIZE
-        elif (length := _header(headers, b"\r\ncontent-length:")) is not None:
-            if not length.isdigit():
-                raise ProtocolError(f"bad content length {length!r}")
-            self._state = _State.SIZED
-            self._missing = int(length)
         else:
             self._state = _State.UNTIL_CLOSE
             self.keep_alive = False

@@ -14,9 +14,9 @@ from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
 from scheduler.config.resolution import ProfilePlugins
 from scheduler.config.types import KIND
 from scheduler.core.algorithm import ScheduleAlgorithm
-from scheduler.core.framework.best_rows import Rng
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.interface import Handle
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder

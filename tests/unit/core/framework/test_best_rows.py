@@ -30,7 +30,7 @@ def test_every_best_row_is_as_likely_as_the_other() -> None:
         best.note(0, int(totals[0]), new)
         totals[0] = new
     drawn = [best.draw(totals, rng) for _ in range(3_000)]
-    assert {row: round(drawn.count(row) / 3_000, 1) for row in set(drawn)} == {0: 0.3, 1: 0.3, 2: 0.3}
+    assert {row: drawn.count(row) in range(900, 1_100) for row in set(drawn)} == {0: True, 1: True, 2: True}
 
 
 def test_after_forget_all_totals_are_looked_at() -> None:
