@@ -27,6 +27,8 @@ _EXPECTED = {
 }
 # The values of these labels are a closed set of words, which dashboards select by.
 _WORDS = {"result", "queue", "extension_point"}
+# Either times plugins in some cycles only, so that its words are a matter of chance.
+_SAMPLED = "scheduler_plugin_execution_duration_seconds"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def test_metrics_have_the_shape_of_the_peers(cluster: Cluster, podium: Podiums) 
     peer = cluster.control_plane.start_peer(_PEER)
     # Plugins are timed in some cycles only, so there must be many.
     for scheduler_name in ("podium", _PEER):
-        names = [f"{scheduler_name}-{index}" for index in range(60)]
+        names = [f"{scheduler_name}-{index}" for index in range(100)]
         client.create_many(pod_manifest(name, namespace, scheduler_name=scheduler_name) for name in names)
         wait_until_bound(client, namespace, names)
         huge = pod_manifest(f"{scheduler_name}-huge", namespace, scheduler_name=scheduler_name, requests={"cpu": "1k"})
@@ -79,7 +81,7 @@ def test_metrics_have_the_shape_of_the_peers(cluster: Cluster, podium: Podiums) 
     compared = promised & {name for name, family in ours.items() if family.samples}
     assert compared >= _EXPECTED
     assert {name: shape(ours[name]) for name in compared} == {name: shape(theirs[name]) for name in compared}
-    for name in compared:
+    for name in compared - {_SAMPLED}:
         for label in _WORDS & shape(ours[name]).labels:
             assert words(ours[name], label) <= words(theirs[name], label) | {"error"}, f"{label} of {name}"
 
