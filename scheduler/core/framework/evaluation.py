@@ -46,6 +46,8 @@ NO_NODE: Final = -1
 INFEASIBLE: Final = -1
 """Total of a row that is not feasible."""
 
+_FRESH_ENTRIES: Final = 16
+_SEEN_KEYS: Final = 10_000
 _FEW_ROWS: Final = 8
 """Up to so many changed rows are asked about one by one, in plain integers."""
 
@@ -130,19 +132,40 @@ class Whole(_Kept):
 
 
 class _Bounded(Generic[K, E]):
-    """The entries used last, up to a number of bytes."""
+    """The entries used last, up to a number of bytes.
+
+    An entry must be asked for twice to stay: a backlog of pods that are all different would fill the memory with what
+    nobody asks for again. Whether a key was seen before is remembered for longer than its entry.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
-        self._entries: OrderedDict[K, E] = OrderedDict()
         self._limit_bytes = limit_bytes
+        self._entries: OrderedDict[K, E] = OrderedDict()
+        self._fresh: OrderedDict[K, E] = OrderedDict()
+        self._seen: OrderedDict[K, None] = OrderedDict()
 
     def get(self, key: K) -> E | None:
         entry = self._entries.get(key)
         if entry is not None:
             self._entries.move_to_end(key)
+            return entry
+        entry = self._fresh.pop(key, None)
+        if entry is not None:
+            self._keep(key, entry)
         return entry
 
     def put(self, key: K, entry: E) -> None:
+        if key in self._seen:
+            self._keep(key, entry)
+            return
+        self._fresh[key] = entry
+        self._seen[key] = None
+        if len(self._fresh) > _FRESH_ENTRIES:
+            self._fresh.popitem(last=False)
+        if len(self._seen) > _SEEN_KEYS:
+            self._seen.popitem(last=False)
+
+    def _keep(self, key: K, entry: E) -> None:
         self._entries[key] = entry
         entry_bytes = entry.rejected_by.nbytes + entry.verdicts.nbytes + entry.scores.nbytes
         while len(self._entries) > max(2, self._limit_bytes // max(1, entry_bytes)):
@@ -324,9 +347,14 @@ class RowEvaluations:
         scores = whole.part.scores[rows].copy()
         for s in whole.score_plugins:
             scores += self._final_score(s, state, pod, snapshot, rows, feasible)
-        whole.rejected_by[rows] = rejected_by
-        whole.verdicts[rows] = verdicts
-        whole.scores[rows] = np.where(feasible, scores, INFEASIBLE)
+        if not feasible.all():
+            scores[~feasible] = INFEASIBLE
+        if isinstance(rows, slice):
+            whole.rejected_by, whole.verdicts, whole.scores = rejected_by, verdicts, scores
+        else:
+            whole.rejected_by[rows] = rejected_by
+            whole.verdicts[rows] = verdicts
+            whole.scores[rows] = scores
         whole.feasible = int(np.count_nonzero(whole.rejected_by == FEASIBLE))
         whole.best.forget()
 
@@ -350,7 +378,7 @@ class RowEvaluations:
                 started = self._recorder.clock() if state.record_plugin_metrics else 0.0
                 points = s.plugin.score_row(state, pod, snapshot, row)
                 if not 0 <= points <= MAX_NODE_SCORE:
-                    check_bounds(s.plugin, np.array([points]))
+                    check_bounds(s.plugin, np.array([points]), np.ones(1, np.bool_))
                 score += s.weight * points
                 if state.record_plugin_metrics:
                     self._measure(s.plugin, "Score", started)
@@ -374,8 +402,8 @@ class RowEvaluations:
     ) -> IntArray:
         """Weighted scores of a plugin that needs no normalising."""
         scores = self._score(part, state, pod, snapshot, rows, feasible)
-        check_bounds(part.plugin, scores[feasible])
-        return part.weight * scores
+        check_bounds(part.plugin, scores, feasible)
+        return scores if part.weight == 1 else part.weight * scores
 
     def _measure(self, plugin: Plugin, extension_point: str, started: float, *, rejects: bool = False) -> None:
         status = "Unschedulable" if rejects else "Success"

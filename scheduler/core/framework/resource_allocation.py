@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import numpy as np
 
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
-from scheduler.core.framework.types import IntArray, PodInfo
+from scheduler.core.framework.types import FloatArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.columns import NodeColumns
@@ -23,7 +23,7 @@ NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 _EXACT_IN_FLOATS: Final = 2**53 // 100
 
-N = TypeVar("N", int, IntArray)
+N = TypeVar("N", float, FloatArray)
 
 
 @dataclass(slots=True)
@@ -45,20 +45,24 @@ class Allocation(Generic[N]):
     exact_in_floats: bool
 
 
-def percent(part: N, whole: N, *, exact_in_floats: bool = False) -> N:
-    """`part * 100 // whole` for parts from 0 to the whole and wholes above 0; for arrays and plain integers alike.
+def percent(part: N, whole: N, *, exact_in_floats: bool) -> N:
+    """Whole percent of a whole that are in a part, rounded down; 0 <= part <= whole, whole > 0; overwrites the part.
 
-    `exact_in_floats` promises that wholes are below 2^53 / 100: float division, a quarter of the work, then gives the
-    same, since a quotient is off by less than its distance to the next whole number.
+    `exact_in_floats` says that wholes are below 2^53 / 100: a float quotient is then off by less than its distance to
+    the next whole number.
     """
-    if exact_in_floats and isinstance(part, np.ndarray):
-        return (part * 100.0 / whole).astype(np.int64)
-    return part * 100 // whole
+    if isinstance(part, float):
+        return float(int(part) * 100 // int(whole))
+    if not exact_in_floats:
+        return (part.astype(np.int64) * 100 // whole.astype(np.int64)).astype(np.float64)
+    part *= 100
+    part /= whole
+    return np.floor(part, out=part)
 
 
 def allocation(
     nodes: NodeColumns, resource: str, pod: PodInfo, rows: Rows, *, non_zero_defaults: bool
-) -> Allocation[IntArray] | None:
+) -> Allocation[FloatArray] | None:
     """How a resource stands; None for an extended resource that the pod does not ask for.
 
     `non_zero_defaults` counts cpu and memory of containers that state none as 100m and 200 MiB, and leaves out what the
@@ -74,8 +78,8 @@ def allocation(
 
 def allocation_of_row(
     nodes: NodeColumns, resource: str, pod: PodInfo, row: int, *, non_zero_defaults: bool
-) -> Allocation[int] | None:
-    """`allocation` of one row, in plain integers."""
+) -> Allocation[float] | None:
+    """`allocation` of one row, in plain numbers."""
     ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get(resource)
     if not ask and resource not in NATIVE:
         return None
@@ -86,7 +90,7 @@ def allocation_of_row(
 
 def _columns(
     nodes: NodeColumns, resource: str, pod: PodInfo, *, non_zero_defaults: bool
-) -> Allocation[IntArray] | None:
+) -> Allocation[FloatArray] | None:
     ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get(resource)
     if not ask and resource not in NATIVE:
         return None

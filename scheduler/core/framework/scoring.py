@@ -20,17 +20,21 @@ def normalized(plugin: ScorePlugin, state: CycleState, raw: IntArray, feasible: 
         scores = plugin.normalize(state, raw, feasible)
     else:
         scores = _default_normalized(raw, feasible, reverse=plugin.normalization is Normalize.REVERSED)
-    check_bounds(plugin, scores[feasible])
+    check_bounds(plugin, scores, feasible)
     return scores
 
 
-def check_bounds(plugin: ScorePlugin, scores: IntArray) -> None:
+def check_bounds(plugin: ScorePlugin, scores: IntArray, feasible: BoolArray) -> None:
     """Hold a plugin to its contract before its scores are added to those of others.
 
     Raises:
-        PluginError: a score lies outside 0..100.
+        PluginError: a feasible row's score lies outside 0..100.
     """
-    if scores.size and (scores.min() < 0 or scores.max() > MAX_NODE_SCORE):
+    # Seen without a sign, a score below 0 is a huge one: mostly one look at all rows suffices.
+    if not scores.size or scores.astype(np.uint64, copy=False).max() <= MAX_NODE_SCORE:
+        return
+    bounded = scores[feasible]
+    if bounded.size and (bounded.min() < 0 or bounded.max() > MAX_NODE_SCORE):
         raise PluginError(plugin.name, "Score", f"a score lies outside 0..{MAX_NODE_SCORE}")
 
 

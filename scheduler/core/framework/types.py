@@ -10,6 +10,7 @@ from scheduler.api.requests import HostPort, Requests
 from scheduler.api.types import Pod
 
 IntArray: TypeAlias = npt.NDArray[np.integer]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 RowIndex: TypeAlias = npt.NDArray[np.intp]
 

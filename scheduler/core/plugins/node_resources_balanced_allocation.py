@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from scheduler.config.plugin_args import NodeResourcesBalancedAllocationArgs
 from scheduler.core.framework.interface import MAX_NODE_SCORE, Depends, Rows, ScorePlugin
-from scheduler.core.framework.resource_allocation import Allocation, N, allocation, allocation_of_row
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+from scheduler.core.framework.resource_allocation import Allocation, allocation, allocation_of_row
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
-FloatArray = npt.NDArray[np.float64]
-F = TypeVar("F", float, FloatArray)
+
+_HALF: Final = MAX_NODE_SCORE // 2
 
 
 class NodeResourcesBalancedAllocation(ScorePlugin):
@@ -44,7 +43,9 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
             for resource in self._resources
             if (stand := allocation(snapshot.nodes, resource, pod, rows, non_zero_defaults=False)) is not None
         ]
-        return _gain(_balance(stands, with_pod=True), _balance(stands, with_pod=False))
+        gain = _balance(stands, with_pod=True)
+        gain -= _balance(stands, with_pod=False)
+        return _HALF + (_HALF + gain.astype(np.int64)) // 2
 
     def score_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
         """The same, on plain numbers when there are two resources."""
@@ -56,40 +57,35 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
         if len(stands) != 2 or not (stands[0].allocatable and stands[1].allocatable):
             return super().score_row(state, pod, snapshot, row)
         first, second = stands
-        with_pod = _deviation_of_two(
-            min((first.requested + first.ask) / first.allocatable, 1.0),
-            min((second.requested + second.ask) / second.allocatable, 1.0),
+        with_pod = _balance_of_two(
+            (first.requested + first.ask) / first.allocatable, (second.requested + second.ask) / second.allocatable
         )
-        without_pod = _deviation_of_two(
-            min(first.requested / first.allocatable, 1.0), min(second.requested / second.allocatable, 1.0)
-        )
-        return _gain(int((1 - with_pod) * MAX_NODE_SCORE), int((1 - without_pod) * MAX_NODE_SCORE))
+        without_pod = _balance_of_two(first.requested / first.allocatable, second.requested / second.allocatable)
+        return _HALF + (_HALF + with_pod - without_pod) // 2
 
 
-def _gain(with_pod: N, without_pod: N) -> N:
-    half = MAX_NODE_SCORE // 2
-    return half + (half + with_pod - without_pod) // 2
+def _balance_of_two(first: float, second: float) -> int:
+    return int((1 - abs((min(first, 1.0) - min(second, 1.0)) / 2)) * MAX_NODE_SCORE)
 
 
-def _deviation_of_two(first: F, second: F) -> F:
-    return abs((first - second) / 2)
-
-
-def _balance(stands: list[Allocation[IntArray]], *, with_pod: bool) -> IntArray:
+def _balance(stands: list[Allocation[FloatArray]], *, with_pod: bool) -> FloatArray:
     fractions = [_fraction(stand, with_pod=with_pod) for stand in stands]
     if len(stands) == 2 and stands[0].everywhere and stands[1].everywhere:
-        deviation = _deviation_of_two(*fractions)
+        deviation = fractions[0]
+        deviation -= fractions[1]
+        np.abs(deviation, out=deviation)
+        deviation /= 2
     else:
         deviation = _deviation(np.array(fractions), np.array([stand.allocatable > 0 for stand in stands]))
     np.subtract(1, deviation, out=deviation)
     deviation *= MAX_NODE_SCORE
-    return deviation.astype(np.int64)
+    return np.floor(deviation, out=deviation)
 
 
-def _fraction(stand: Allocation[IntArray], *, with_pod: bool) -> FloatArray:
+def _fraction(stand: Allocation[FloatArray], *, with_pod: bool) -> FloatArray:
     """The part of what is offered that is in use, at most 1; anything where nothing is offered."""
-    used = stand.requested + stand.ask if with_pod else stand.requested
-    fraction: FloatArray = used / (stand.allocatable if stand.everywhere else np.maximum(stand.allocatable, 1))
+    fraction = stand.requested + (stand.ask if with_pod else 0)
+    fraction /= stand.allocatable if stand.everywhere else np.maximum(stand.allocatable, 1)
     return np.minimum(fraction, 1.0, out=fraction)
 
 

@@ -14,7 +14,7 @@ from scheduler.core.framework.events import Action, ClusterEvent, EventResource,
 from scheduler.core.framework.interface import Depends, FilterPlugin, Rows, ScorePlugin
 from scheduler.core.framework.resource_allocation import NATIVE, Allocation, N, allocation, allocation_of_row, percent
 from scheduler.core.framework.status import Code, Reason, Status
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
@@ -25,7 +25,7 @@ class ResourceScore(Protocol):
     """Score 0..100 of one resource, the pod added; anything where the resource is not offered."""
 
     def __call__(self, stands: Allocation[N], /) -> N:
-        """For arrays and for plain integers alike."""
+        """For arrays and for plain numbers alike."""
 
 
 _TOO_MANY_PODS: Final = 1
@@ -78,7 +78,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return verdicts if unresolvable is None else np.where(unresolvable, -verdicts, verdicts)
 
     def filter_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
-        """The same for one row, on plain integers."""
+        """The same for one row, on plain numbers."""
         nodes = snapshot.nodes
         verdict = int(nodes.pod_count.item(row) >= nodes.allowed_pods.item(row))
         resolvable = True
@@ -103,7 +103,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray) -> IntArray:
         """Weighted mean over the resources that the node offers, 0 where it offers none of them."""
-        total: IntArray = np.zeros(len(snapshot.nodes.exists[rows]), np.int64)
+        total: FloatArray = np.zeros(len(snapshot.nodes.exists[rows]))
         weights: IntArray | int = 0
         for resource, weight in self._resources:
             stands = allocation(snapshot.nodes, resource, pod, rows, non_zero_defaults=True)
@@ -115,25 +115,28 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
                 offered = stands.allocatable > 0
                 scores *= offered
                 counts = offered & counts
-            total += scores * weight
+            if weight != 1:
+                scores *= weight
+            total += scores
             weights = weights + weight * counts
         counted = np.maximum(weights, 1) if isinstance(weights, np.ndarray) else max(weights, 1)
+        total /= counted
         if self._skips_zero_scores:
             # math.Round of the float quotient: halves go up, and scores are not negative.
-            return np.floor(total / counted + 0.5).astype(np.int64)
-        return total // counted
+            total += 0.5
+        return total.astype(np.int64)
 
     def score_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
-        """The same for one row, on plain integers where the strategy is a plain formula."""
+        """The same for one row, on plain numbers where the strategy is a plain formula."""
         if self._skips_zero_scores:
             return super().score_row(state, pod, snapshot, row)
-        total = weights = 0
+        total, weights = 0.0, 0
         for resource, weight in self._resources:
             stands = allocation_of_row(snapshot.nodes, resource, pod, row, non_zero_defaults=True)
             if stands is not None and stands.allocatable:
                 total += self._score_resource(stands) * weight
                 weights += weight
-        return total // weights if weights else 0
+        return int(total) // weights if weights else 0
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
         """Pods that leave or shrink; nodes that come or offer more."""
@@ -161,22 +164,32 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
 def least_allocated(stands: Allocation[N]) -> N:
     """(allocatable - requested) * 100 / allocatable, 0 when over-committed."""
     free = stands.allocatable - stands.requested - stands.ask
-    return percent(free * (free > 0), _divisor(stands), exact_in_floats=stands.exact_in_floats)
+    if isinstance(free, float):
+        free = max(free, 0.0)
+    else:
+        np.maximum(free, 0.0, out=free)
+    return percent(free, _divisor(stands), exact_in_floats=stands.exact_in_floats)
 
 
 def most_allocated(stands: Allocation[N]) -> N:
     """Requested * 100 / allocatable, requested capped to allocatable."""
-    free = stands.allocatable - stands.requested - stands.ask
-    used = stands.allocatable - free * (free > 0)
+    used = stands.requested + stands.ask
+    if isinstance(used, float):
+        used = min(used, stands.allocatable)
+    else:
+        np.minimum(used, stands.allocatable, out=used)
     return percent(used, _divisor(stands), exact_in_floats=stands.exact_in_floats)
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
     """A broken line through the shape's points, flat outside them; utilisation is a whole number of percent."""
-    table = np.array([_on_broken_line(shape, utilization) for utilization in range(101)], np.int64)
+    table = np.array([_on_broken_line(shape, utilization) for utilization in range(101)], np.float64)
 
     def score(stands: Allocation[N]) -> N:
-        return table[most_allocated(stands)]  # type: ignore[no-any-return]
+        utilization = most_allocated(stands)
+        if isinstance(utilization, float):
+            return table.item(int(utilization))
+        return table[utilization.astype(np.intp)]
 
     return score
 
