@@ -34,6 +34,7 @@ from scheduler.config.view import configuration_view
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.runtime import Framework
+from scheduler.core.framework.status import PluginError
 from scheduler.core.plugins.registry import IN_TREE
 from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
@@ -168,12 +169,17 @@ def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Co
     }
     profiles = Profiles(frameworks, snapshot, random.Random(), metrics)  # noqa: S311 - ties, not secrets
     scheduler = Scheduler(time.monotonic)
+
+    def report_fault(fault: PluginError) -> None:
+        metrics.cycle_errors.labels().inc()
+        log.error("plugin failed", error=str(fault), exc_info=fault)
+
     queue = SchedulingQueue(
         registered_events={name: framework.registered_events() for name, framework in frameworks.items()},
         pre_enqueue=lambda pod: profiles.framework(pod).pre_enqueue(pod),
         sort_key=next(iter(frameworks.values())).sort_key,
         record_incoming=metrics.pod_queued,
-        report_fault=lambda fault: log.error("plugin failed", error=str(fault), exc_info=fault),
+        report_fault=report_fault,
         on_active=scheduler.wake,
         initial_backoff_seconds=configuration.pod_initial_backoff_seconds,
         max_backoff_seconds=configuration.pod_max_backoff_seconds,

@@ -25,7 +25,7 @@ from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.diagnosis import Diagnosis
+from scheduler.core.framework.diagnosis import Diagnosis, rejected_on_one_node
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import Code, Status
@@ -237,7 +237,7 @@ class ScheduleOne:
             self._fail(queued, SCHEDULER_ERROR, status.message, AttemptResult.ERROR, started)
             return
         queued.unschedulable_plugins = frozenset({status.plugin})
-        message = f"0/1 nodes are available: 1 {status.message}."
+        message = rejected_on_one_node(status)
         self._fail(queued, UNSCHEDULABLE, message, AttemptResult.UNSCHEDULABLE, started)
 
     def _fail_with_error(self, queued: QueuedPodInfo, fault: Exception, started: float) -> None:

@@ -123,6 +123,11 @@ class Diagnosis:
         return f"0/{self.nodes} nodes are available:{causes}{tail}"
 
 
+def rejected_on_one_node(status: Status) -> str:
+    """The text for a pod that a plugin turned away after a node had been chosen: it speaks of that node alone."""
+    return f"0/1 nodes are available: {', '.join(sorted(f'1 {reason.text}' for reason in status.reasons))}."
+
+
 def left_out_status(plugins: Sequence[str], *, empty: bool) -> Status:
     """The status of nodes that PreFilter plugins left out; `empty` when their sets have nothing in common."""
     if len(plugins) == 1 and empty:
