@@ -93,6 +93,14 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Kept:
+    """A result and how far it has been caught up.
+
+    Attributes:
+        pod: the one it was made for, held so that identities in the key stay taken. Rows are asked about again for the
+            pod that uses the result: a signature may read the snapshot, and so have become another for this one.
+        position: of the log of changed rows.
+    """
+
     pod: PodInfo
     rejected_by: Int8Array
     verdicts: IntArray
@@ -294,12 +302,11 @@ class RowEvaluations:
             self._parts.put(key, part)
         rows = _outdated(part, snapshot.node_changes)
         if rows is not None:
-            self._catch_up_part(part, state, snapshot, _as_index(rows))
+            self._catch_up_part(part, state, pod, snapshot, _as_index(rows))
             part.position = snapshot.node_changes.end
         return part
 
-    def _catch_up_part(self, part: NodePart, state: CycleState, snapshot: Snapshot, rows: Rows) -> None:
-        pod = part.pod
+    def _catch_up_part(self, part: NodePart, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> None:
         rejected_by = np.where(snapshot.nodes.exists[rows], FEASIBLE, NO_NODE).astype(np.int8)
         verdicts = np.zeros(len(rejected_by), np.int32)
         self._merge_filters(
@@ -331,15 +338,14 @@ class RowEvaluations:
         rows = _outdated(whole, snapshot.row_changes)
         if rows is not None:
             if isinstance(rows, slice) or len(rows) > _FEW_ROWS:
-                self._catch_up_whole(whole, state, snapshot, _as_index(rows))
+                self._catch_up_whole(whole, state, pod, snapshot, _as_index(rows))
             else:
                 for row in rows:
-                    self._catch_up_row(whole, state, snapshot, row)
+                    self._catch_up_row(whole, state, pod, snapshot, row)
             whole.position = snapshot.row_changes.end
         return whole
 
-    def _catch_up_whole(self, whole: Whole, state: CycleState, snapshot: Snapshot, rows: Rows) -> None:
-        pod = whole.pod
+    def _catch_up_whole(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> None:
         rejected_by = whole.part.rejected_by[rows].copy()
         verdicts = whole.part.verdicts[rows].copy()
         self._merge_filters(whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
@@ -358,8 +364,8 @@ class RowEvaluations:
         whole.feasible = int(np.count_nonzero(whole.rejected_by == FEASIBLE))
         whole.best.forget()
 
-    def _catch_up_row(self, whole: Whole, state: CycleState, snapshot: Snapshot, row: int) -> None:
-        pod, part = whole.pod, whole.part
+    def _catch_up_row(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> None:
+        part = whole.part
         rejected_by = part.rejected_by.item(row)
         verdict = part.verdicts.item(row)
         for index, plugin in whole.filter_plugins:

@@ -59,6 +59,7 @@ REPELLING: Final = Affinity(
 
 POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
     make_pod(""),
+    make_pod("").container("app:1"),
     make_pod("").host_port(81),
     make_pod("").host_port(80, ip="10.0.0.2"),
     make_pod("").affinity(_affine(_SSD)),

@@ -32,7 +32,7 @@ from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.types import PodInfo
-from scheduler.testing import NodeBuilder, PodBuilder
+from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.core.cluster_life import GPU, SOME_NODES, SOME_PODS, ClusterLife, Event, events, named_pod, node_names
 from tests.unit.core.framework.profiles import default_framework
 
@@ -95,14 +95,25 @@ def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Tur
             life.happen(event)
         for number, node_name in enumerate(node_names(NODES)[first : first + count]):
             life.assume(shape, f"p{number}", node_name)
-        snapshot.refresh()
         fresh_snapshot = snapshot_of(life)
         for pod in (parse_pod(named_pod(each, "asked")) for each in asked):
             for framework in frameworks:
-                kept = framework.evaluations.filter(CycleState(), pod, snapshot, frozenset())
-                framework.evaluations.score(CycleState(), pod, snapshot, kept)
                 anew = evaluate_anew(framework, pod, fresh_snapshot)
-                assert by_node(kept, snapshot, framework, pod) == by_node(anew, fresh_snapshot, framework, pod)
+                assert ranking(framework, pod, snapshot) == by_node(anew, fresh_snapshot, framework, pod)
+
+
+def test_pods_that_read_alike_now_may_not_do_so_later() -> None:
+    """Two pods whose images are nowhere share a result; an image that comes to a node counts for its own pod only."""
+    life = ClusterLife()
+    for name in node_names(3):
+        life.write_node(make_node(""), name)
+    snapshot = Snapshot(life.cache)
+    framework = default_framework({})
+    first, second = (parse_pod(make_pod(name).container(f"{name}:1").obj()) for name in ("app", "db"))
+    assert ranking(framework, first, snapshot) == ranking(framework, second, snapshot)
+    life.write_node(make_node("").image("app:1", size_bytes=3_000_000_000), "n2")
+    assert ranking(framework, second, snapshot) == {"n1": 0, "n2": 0, "n3": 0}
+    assert ranking(framework, first, snapshot) == {"n1": 95, "n2": 0, "n3": 95}
 
 
 @settings(max_examples=40, deadline=None)
@@ -138,6 +149,14 @@ def snapshot_of(life: ClusterLife) -> Snapshot:
     snapshot = Snapshot(cache)
     snapshot.refresh()
     return snapshot
+
+
+def ranking(framework: Framework, pod: PodInfo, snapshot: Snapshot) -> dict[str, object]:
+    """How far each node lies below the best, from what is kept."""
+    snapshot.refresh()
+    kept = framework.evaluations.filter(CycleState(), pod, snapshot, frozenset())
+    framework.evaluations.score(CycleState(), pod, snapshot, kept)
+    return by_node(kept, snapshot, framework, pod)
 
 
 def evaluate_anew(framework: Framework, pod: PodInfo, snapshot: Snapshot) -> FullEvaluation:
