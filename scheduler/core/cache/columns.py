@@ -25,6 +25,8 @@ MISSING: Final = -1
 """Value id of a node that lacks a label."""
 
 _SMALLEST_CAPACITY: Final = 64
+_MOST_LABELS: Final = 1_024
+"""Label keys kept as columns; pods may ask for any number of keys, such as one for each job."""
 
 
 class LabelColumn:
@@ -209,7 +211,7 @@ class NodeColumns:
 
     def allocatable(self, resource: str) -> FloatArray:
         """What each node offers of a resource (cpu in milli, others in units); 0 where it does not state it."""
-        return self._resource(self._allocatable, resource)[: self.count]
+        return self._amounts(self._allocatable, resource)
 
     def allocatable_of_row(self, resource: str, row: int) -> float:
         """`allocatable` of one row, as a plain number."""
@@ -239,17 +241,25 @@ class NodeColumns:
 
     def requested(self, resource: str) -> FloatArray:
         """What the pods on each node ask of a resource, in the unit of `allocatable`."""
-        return self._resource(self._requested, resource)[: self.count]
+        return self._amounts(self._requested, resource)
 
     def label(self, key: str) -> tuple[IntArray, Interned[str]]:
         """Value ids of a label over all nodes (MISSING where absent) and the table they index."""
-        column = self._labels.get(key)
+        column = self._labels.pop(key, None)
         if column is None:
-            column = self._labels[key] = LabelColumn(self._capacity)
+            column = LabelColumn(self._capacity)
             for row, node in enumerate(self._nodes):
                 if node is not None and node.metadata.labels and key in node.metadata.labels:
                     column.write(row, node.metadata.labels[key])
+            if len(self._labels) >= _MOST_LABELS:
+                del self._labels[next(iter(self._labels))]
+        self._labels[key] = column  # at the end: the first one is the one not asked for longest
         return column.ids[: self.count], column.values
+
+    def _amounts(self, columns: dict[str, FloatArray], resource: str) -> FloatArray:
+        """Of a resource that no node knows, whatever pods may call it, nothing is kept."""
+        column = columns.get(resource)
+        return np.zeros(self.count) if column is None else column[: self.count]
 
     # --- writing
 

@@ -35,6 +35,27 @@ def test_columns_grow_with_the_cluster() -> None:
     assert nodes.label("disk")[0].tolist() == [0] + [MISSING] * 199
 
 
+def test_what_pods_ask_for_leaves_nothing_behind() -> None:
+    """Any number of label keys and resource names may be asked for; the labels asked for last stay at hand."""
+    cache = Cache()
+    snapshot = Snapshot(cache)
+    nodes = snapshot.nodes
+    cache.add_node(make_node("n0").label(disk="ssd").obj())
+    snapshot.refresh()
+    (disk, _), (other, _) = nodes.label("disk"), nodes.label("other")
+    for number in range(1_023):
+        nodes.label(f"job-{number}")
+        assert nodes.allocatable(f"example.com/{number}").tolist() == [0]
+        nodes.requested(f"example.com/{number}")
+        assert nodes.label("disk")[0].base is disk.base
+    assert nodes.label("other")[0].base is not other.base
+    cache.add_node(make_node("n0").label(disk="hdd").capacity({"example.com/7": 2}).obj())
+    snapshot.refresh()
+    values = nodes.label("disk")
+    assert values[1].values[values[0][0]] == "hdd"
+    assert nodes.allocatable("example.com/7").tolist() == [2]
+
+
 def test_the_names_are_one_tuple_until_nodes_come_or_go() -> None:
     """Decisions keep it, so placements must not make a new one; a new node must."""
     cache = Cache()
