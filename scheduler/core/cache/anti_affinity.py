@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from scheduler.api.selectors import Selector, compile_label_selector
-from scheduler.api.types import PodAntiAffinity
+from scheduler.api.selectors import NOTHING, Selector, SelectorError, compile_label_selector
+from scheduler.api.types import LabelSelector, PodAntiAffinity
 from scheduler.core.framework.types import PodInfo
 
 
@@ -73,7 +73,18 @@ def _compiled(owner: PodAntiAffinity, namespace: str) -> tuple[tuple[frozenset[s
     return tuple(
         (
             None if term.namespace_selector is not None else frozenset(term.namespaces or (namespace,)),
-            compile_label_selector(term.label_selector),
+            _readable(term.label_selector),
         )
         for term in owner.required_during_scheduling_ignored_during_execution or ()
     )
+
+
+def _readable(selector: LabelSelector | None) -> Selector:
+    """The compiled selector; of one that can't be understood NOTHING, so that its pod counts on its node all the same.
+
+    The API server takes no such pod, but keeps those that an older version took.
+    """
+    try:
+        return compile_label_selector(selector)
+    except SelectorError:
+        return NOTHING

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.api.quantity import QuantityError
+from scheduler.api.types import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
 from scheduler.core.cache.cache import Cache, CacheError
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.pod_parser import parse_pod
@@ -119,6 +120,20 @@ def test_changed_requests_are_counted_anew() -> None:
     assert not cache.take_changes().usage
     cache.update_pod(on("n1", make_pod("p").req(cpu="3")), "n1")
     assert cpu_by_node(snapshot) == {"n1": 3000}
+
+
+def test_a_pod_with_a_selector_that_nobody_understands_counts() -> None:
+    """The API server refuses such pods now, but keeps old ones; they repel nobody."""
+    term = PodAffinityTerm("kubernetes.io/hostname", LabelSelector({"app": "no label value!"}))
+    shape = make_pod("p").req(cpu="1").affinity(Affinity(pod_anti_affinity=PodAntiAffinity((term,))))
+    cache = Cache()
+    cache.add_node(make_node("n1").obj())
+    snapshot = Snapshot(cache)
+    cache.add_pod(on("n1", shape), "n1")
+    assert cpu_by_node(snapshot) == {"n1": 1000}
+    assert not cache.existing_anti_affinity.may_repel(pending())
+    cache.remove_pod(on("n1", shape).uid)
+    assert cpu_by_node(snapshot) == {"n1": 0}
 
 
 def test_pods_may_come_before_their_node_and_outlive_it() -> None:
