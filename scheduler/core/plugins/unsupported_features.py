@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from scheduler.api.types import PodAffinity, PodAntiAffinity
 from scheduler.api.volumes import UNREAD_KINDS
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import PreFilterPlugin, PreFilterResult
@@ -34,7 +35,7 @@ class UnsupportedFeatures(PreFilterPlugin):
         return None
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Any change of the pod; placed pods that leave or change labels (they may have been the repelling ones)."""
+        """Any change of the pod; placed pods that leave (they may have been the repelling ones)."""
         return (
             RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE)),
             RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE)),
@@ -46,11 +47,19 @@ def _unsupported(pod: PodInfo) -> Iterator[str]:
     if spec.topology_spread_constraints:
         yield "topologySpreadConstraints"
     if spec.affinity is not None:
-        if spec.affinity.pod_affinity is not None:
+        if _has_terms(spec.affinity.pod_affinity):
             yield "affinity.podAffinity"
-        if spec.affinity.pod_anti_affinity is not None:
+        if _has_terms(spec.affinity.pod_anti_affinity):
             yield "affinity.podAntiAffinity"
     for kind in sorted(spec.volume_kinds - UNREAD_KINDS):
         yield f"a volume of kind {kind}"
     if spec.resource_claims:
         yield "resourceClaims"
+
+
+def _has_terms(affinity: PodAffinity | PodAntiAffinity | None) -> bool:
+    """Whether anything is asked: templates often leave an empty object behind."""
+    return affinity is not None and bool(
+        affinity.required_during_scheduling_ignored_during_execution
+        or affinity.preferred_during_scheduling_ignored_during_execution
+    )

@@ -10,6 +10,7 @@ from scheduler.api.types import (
     PodAffinityTerm,
     PodAntiAffinity,
     TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 )
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import PreFilterResult
@@ -20,6 +21,8 @@ from scheduler.testing import PodBuilder, make_node, make_pod
 from tests.unit.core.plugins.asking import UU, parsed, snapshot_of
 
 PLUGIN = UnsupportedFeatures()
+_TERM = PodAffinityTerm("zone", LabelSelector({"app": "web"}))
+_WISH = WeightedPodAffinityTerm(1, _TERM)
 
 
 def answer(pod: PodBuilder, *objects: PodBuilder) -> PreFilterResult | Status | None:
@@ -30,8 +33,13 @@ def answer(pod: PodBuilder, *objects: PodBuilder) -> PreFilterResult | Status | 
     ("pod", "feature"),
     [
         (make_pod("p").spread(TopologySpreadConstraint(1, "zone", "DoNotSchedule")), "topologySpreadConstraints"),
-        (make_pod("p").affinity(Affinity(pod_affinity=PodAffinity())), "affinity.podAffinity"),
-        (make_pod("p").affinity(Affinity(pod_anti_affinity=PodAntiAffinity())), "affinity.podAntiAffinity"),
+        (make_pod("p").affinity(Affinity(pod_affinity=PodAffinity((_TERM,)))), "affinity.podAffinity"),
+        (make_pod("p").affinity(Affinity(pod_affinity=PodAffinity(None, (_WISH,)))), "affinity.podAffinity"),
+        (make_pod("p").affinity(Affinity(pod_anti_affinity=PodAntiAffinity((_TERM,)))), "affinity.podAntiAffinity"),
+        (
+            make_pod("p").affinity(Affinity(pod_anti_affinity=PodAntiAffinity(None, (_WISH,)))),
+            "affinity.podAntiAffinity",
+        ),
         (make_pod("p").resource_claim("gpu"), "resourceClaims"),
     ],
 )
@@ -79,3 +87,4 @@ def test_ordinary_pods_pass() -> None:
     """All that the other plugins understand is no matter of this one."""
     pod = make_pod("p").req(cpu="1").host_port(80).node_selector(disk="ssd").toleration("gpu", "Exists")
     assert answer(pod.affinity(Affinity())) is None
+    assert answer(pod.affinity(Affinity(None, PodAffinity(), PodAntiAffinity((), ())))) is None
