@@ -32,6 +32,7 @@ class Scheduler:
         self._sleep = sleep
         self._wake = asyncio.Event()
         self._binding: set[asyncio.Task[None]] = set()
+        self._fault: BaseException | None = None
         self._stopping = False
 
     def wake(self) -> None:
@@ -46,6 +47,9 @@ class Scheduler:
 
     def _bound(self, task: asyncio.Task[None]) -> None:
         self._binding.discard(task)
+        if not task.cancelled():
+            # A binding cycle handles what its plugins raise: whatever leaves it is a fault in the loop, a pod is lost.
+            self._fault = self._fault or task.exception()
         self._wake.set()
 
     async def run(self, queue: SchedulingQueue, schedule_one: ScheduleOne) -> None:
@@ -60,6 +64,8 @@ class Scheduler:
     async def _schedule(self, queue: SchedulingQueue, schedule_one: ScheduleOne) -> None:
         turn_ends = self._clock() + _TURN_SECONDS
         while not self._stopping:
+            if self._fault is not None:
+                raise self._fault
             queued = queue.pop() if len(self._binding) < MAX_BINDING else None
             if queued is None:
                 self._wake.clear()

@@ -167,6 +167,21 @@ async def test_pods_left_over_are_tried_again_without_an_event(loop: Loop) -> No
         assert loop.shell.attempts("unschedulable") == 2
 
 
+async def test_a_fault_that_leaves_a_binding_cycle_ends_the_loop(loop: Loop) -> None:
+    """Its pod would wait in flight for ever."""
+
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    async with loop.running() as task:
+        loop.scheduler.spawn(broken())
+        await settle()
+        assert task.done()
+        with pytest.raises(ExceptionGroup) as raised:
+            await task
+    assert raised.group_contains(ZeroDivisionError)
+
+
 async def test_a_fault_of_the_loop_itself_ends_it(loop: Loop) -> None:
     """It is not swallowed: whoever runs the loop learns of it."""
 
