@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from typing import Final, TypeVar
 
+import msgspec
 import structlog
 
 from scheduler.api.decoding import decode_node, decode_pod
@@ -76,7 +77,12 @@ class Debugger:
         while True:
             page = decode_page((await self._transport.get(resource.path, parameters)).body)
             for item in page.items or ():
-                yield decode(bytes(item))
+                try:
+                    found = decode(bytes(item))
+                except msgspec.MsgspecError as error:
+                    log.warning("left out of the comparison, it cannot be read", kind=resource.kind, error=str(error))
+                else:
+                    yield found
             if not page.metadata.continue_:
                 return
             parameters["continue"] = page.metadata.continue_

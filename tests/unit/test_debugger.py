@@ -79,6 +79,16 @@ async def test_every_difference_is_told() -> None:
     ]
 
 
+async def test_an_object_that_cannot_be_read_is_told_and_the_rest_is_compared() -> None:
+    """One bad object spoils nothing else."""
+    shell = Shell()
+    shell.see(make_node("n1").obj())
+    logs = await dump(shell, nodes=[page({"metadata": {"name": 7}}, node("n1"))], pods=[page(pod("new", "n1"))])
+    *_, told, compared = logs
+    assert (told["log_level"], told["kind"]) == ("warning", "Node")
+    assert compared["differences"] == ["pod default/new is missing in the cache"]
+
+
 async def test_a_server_that_gives_no_list_is_told() -> None:
     """What is held is shown all the same."""
     shell = Shell()
