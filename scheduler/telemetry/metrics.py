@@ -194,7 +194,7 @@ class Metrics:
         self.plugin_execution_duration.labels(plugin, extension_point, status).observe(seconds)
 
     def pod_queued(self, queue: str, event: str) -> None:
-        """A pod entered a part of the queue (`active`, `backoff`, `unschedulable`, `gated`) because of an event."""
+        """A pod entered a part of the queue (`active`, `backoff`, `unschedulable`) because of an event."""
         self.queue_incoming_pods.labels(queue, event).inc()
 
     def event_handled(self, event: str, seconds: float) -> None:

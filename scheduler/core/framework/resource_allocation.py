@@ -1,6 +1,7 @@
 """What scoring by resources looks at: how full nodes are, and would be with the pod.
 
-Units: cpu in milli, everything else in units (bytes for memory). Arrays are int64, one entry a row asked about.
+Units: cpu in milli, everything else in units (bytes for memory). Arrays are float64 holding whole
+numbers, one entry a row asked about.
 """
 
 from __future__ import annotations
