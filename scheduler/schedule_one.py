@@ -31,11 +31,14 @@ from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
+from scheduler.telemetry.logging import verbosity
 from scheduler.telemetry.metrics import AttemptResult, Metrics
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 
+_EACH_POD = 2
+"""Verbosity from which on the log tells what became of each pod."""
 _MEASURED_CYCLES = 10
 """Plugins are timed one by one in one of so many cycles."""
 
@@ -199,6 +202,8 @@ class ScheduleOne:
         self._queue.done(queued)
         self._record_scheduled(queued, framework.profile_name, started)
         self._reporter.scheduled(pod, node_name)
+        if verbosity.level >= _EACH_POD:
+            self._log.info("Successfully bound pod to node", pod=pod.key, node=node_name)
         try:
             await framework.post_bind(state, pod, node_name)
         except Exception:  # noqa: BLE001 - as above; the pod is bound all the same
@@ -253,6 +258,8 @@ class ScheduleOne:
         if self._queue.add_unschedulable_if_not_present(queued, now) is None:
             return
         newest = queued.pod_info
+        if verbosity.level >= _EACH_POD:
+            self._log.info("Unable to schedule pod", pod=newest.key, reason=reason, message=message)
         self._reporter.failed(newest, message)
         self._reporter.set_condition(
             newest, PodCondition(type="PodScheduled", status="False", reason=reason, message=message)

@@ -5,6 +5,7 @@ from structlog.testing import capture_logs
 
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.queue.entry import Place
+from scheduler.telemetry.logging import verbosity
 from scheduler.testing import make_node, make_pod
 from tests.unit.client.fakes import settle
 from tests.unit.shell import Shell
@@ -20,6 +21,20 @@ async def shell() -> Shell:
     made = Shell()
     made.see(make_node("n1").capacity(cpu="1").obj(), make_pod("web").req(cpu="1").obj())
     return made
+
+
+@pytest.mark.parametrize(("level", "told"), [(1, []), (2, [("web", "n1"), ("huge", None)])])
+async def test_verbosity_2_tells_what_became_of_each_pod(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, level: int, told: list[tuple[str, str | None]]
+) -> None:
+    """One line for a pod that is bound and one for a failed attempt; below that the log is silent about pods."""
+    monkeypatch.setattr(verbosity, "level", level)
+    shell.see(make_pod("huge").req(cpu="99").obj())
+    with capture_logs() as logs:
+        shell.decide_next()
+        await shell.finish_binding()
+        shell.decide_next()
+    assert [(line["pod"], line.get("node")) for line in logs] == [(f"default/{name}", node) for name, node in told]
 
 
 async def test_a_pod_is_assumed_bound_and_reported(shell: Shell) -> None:
