@@ -141,6 +141,8 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     )
     background = [asyncio.ensure_future(recorder.run()) for recorder in recorders.values()]
     background.append(asyncio.ensure_future(heartbeat.run()))
+    for task in background:
+        task.add_done_callback(lambda ended: _pass_on_fault(ended, fatal))
     try:
         debugger = Debugger(core.cache, core.queue, transport, _PODS, _NODES)
         return await _schedule_until_told(core, (pods, nodes), dispatcher, debugger, fatal)
@@ -149,6 +151,12 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
             task.cancel()
         await asyncio.gather(*background, pods.stop(), nodes.stop(), return_exceptions=True)
         server.stop()
+
+
+def _pass_on_fault(ended: asyncio.Future[Any], fatal: asyncio.Future[None]) -> None:
+    """What runs beside the scheduler must not end unnoticed."""
+    if not ended.cancelled() and (fault := ended.exception()) is not None and not fatal.done():
+        fatal.set_exception(fault)
 
 
 def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Core:
@@ -229,10 +237,16 @@ async def _schedule_until_told(
 ) -> int:
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
-    dumps: list[asyncio.Future[None]] = []
+    dumps: set[asyncio.Future[None]] = set()
+
+    def dump() -> None:
+        dumping = asyncio.ensure_future(debugger.dump())
+        dumps.add(dumping)  # the loop itself keeps no task alive
+        dumping.add_done_callback(dumps.discard)
+
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    loop.add_signal_handler(signal.SIGUSR2, lambda: dumps.append(asyncio.ensure_future(debugger.dump())))
+    loop.add_signal_handler(signal.SIGUSR2, dump)
     # Nodes first: a pod should not be tried on half a cluster.
     for informer in reversed(informers):
         informer.start()
