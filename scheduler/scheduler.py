@@ -47,7 +47,7 @@ class Scheduler:
 
     def _bound(self, task: asyncio.Task[None]) -> None:
         self._binding.discard(task)
-        if not task.cancelled():
+        if not task.cancelled() and not self._stopping:
             # A binding cycle handles what its plugins raise: whatever leaves it is a fault in the loop, a pod is lost.
             self._fault = self._fault or task.exception()
         self._wake.set()
@@ -63,9 +63,7 @@ class Scheduler:
 
     async def _schedule(self, queue: SchedulingQueue, schedule_one: ScheduleOne) -> None:
         turn_ends = self._clock() + _TURN_SECONDS
-        while not self._stopping:
-            if self._fault is not None:
-                raise self._fault
+        while self._fault is None and not self._stopping:
             queued = queue.pop() if len(self._binding) < MAX_BINDING else None
             if queued is None:
                 self._wake.clear()
@@ -76,6 +74,8 @@ class Scheduler:
                     continue
                 await asyncio.sleep(0)
             turn_ends = self._clock() + _TURN_SECONDS
+        if self._fault is not None:
+            raise self._fault
 
     async def stop(self, deadline_seconds: float) -> int:
         """Take no more pods and wait for the binding cycles under way; returns how many were not over in time."""
