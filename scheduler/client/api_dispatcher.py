@@ -77,11 +77,14 @@ class CallRecorder(Protocol):
 class ApiDispatcher:
     """Sends calls with at most `max_in_flight` at once; used on one loop.
 
+    As many connections are opened as calls are in flight, and each costs both sides a TLS handshake of a millisecond:
+    64 keep a distant API server busy (at 20 ms a call 3,200 calls a second) and do not crowd a near one.
+
     `max_queued_events` bounds the only calls that nothing else bounds (about 1 KiB each): of binds and status patches
     there is at most one for each pod.
     """
 
-    def __init__(self, recorder: CallRecorder, *, max_in_flight: int = 100, max_queued_events: int = 50_000) -> None:
+    def __init__(self, recorder: CallRecorder, *, max_in_flight: int = 64, max_queued_events: int = 50_000) -> None:
         self._recorder = recorder
         self._max_in_flight = max_in_flight
         self._max_queued_events = max_queued_events

@@ -88,7 +88,7 @@ class NoRequestRecorder:
 class TransportSettings:
     """What an operator can choose. `qps` None means no client limit; `tries` counts the first one."""
 
-    max_calls: int = 128
+    max_calls: int = 80
     timeout_seconds: float = 30.0
     connect_timeout_seconds: float = 10.0
     qps: float | None = None
