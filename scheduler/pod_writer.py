@@ -122,6 +122,8 @@ class PodWriter(Handle):
             "reason": condition.reason,
             "message": condition.message,
         }
+        if pod.pod.metadata.generation is not None:
+            patch["observedGeneration"] = pod.pod.metadata.generation
         if present is None or present.status != condition.status:
             patch["lastTransitionTime"] = self._wall_clock().strftime("%Y-%m-%dT%H:%M:%SZ")
         body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [patch]}})

@@ -50,6 +50,7 @@ class ObjectMeta(ApiStruct, frozen=True):
     owner_references: tuple[OwnerReference, ...] | None = None
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
+    generation: int | None = None
 
 
 class ObjectReference(ApiStruct, frozen=True):

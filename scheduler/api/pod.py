@@ -165,6 +165,12 @@ class PodResourceClaim(ApiStruct, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(ApiStruct, frozen=True):
+    """The PodGroup that the pod is to be placed with, all or none."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(ApiStruct, frozen=True):
     """What the pod asks for.
 
@@ -192,6 +198,7 @@ class PodSpec(ApiStruct, frozen=True):
     host_network: bool | None = None
     host_users: bool | None = None
     termination_grace_period_seconds: int | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodCondition(ApiStruct, frozen=True):

@@ -32,6 +32,7 @@ from scheduler.api.pod import (
     PodCondition,
     PodResourceClaim,
     PodSchedulingGate,
+    PodSchedulingGroup,
     PodSpec,
     PodStatus,
     ResourceRequirements,
@@ -75,6 +76,7 @@ _resource_requirements: Final = decoded_parts(ResourceRequirements)
 _ports: Final = decoded_parts(tuple[ContainerPort, ...])
 _restart_policy_rules: Final = decoded_parts(tuple[ContainerRestartRule, ...])
 _resource_claims: Final = decoded_parts(tuple[PodResourceClaim, ...])
+_scheduling_groups: Final = decoded_parts(PodSchedulingGroup)
 _volumes: Final = decoded_parts(Volume)
 
 
@@ -139,7 +141,7 @@ def decode_shared_pod(buffer: bytes | memoryview) -> Pod:
 
 
 def _metadata(wire: WireMeta) -> ObjectMeta:
-    name, namespace, uid, resource_version, labels, annotations, owners, created, deleted = astuple(wire)
+    name, namespace, uid, resource_version, labels, annotations, owners, created, deleted, generation = astuple(wire)
     return ObjectMeta(
         name,
         intern(namespace),
@@ -150,6 +152,7 @@ def _metadata(wire: WireMeta) -> ObjectMeta:
         None if owners is ABSENT else _owner_references[bytes(owners)],
         created,
         deleted,
+        generation,
     )
 
 
@@ -182,6 +185,7 @@ def _spec(wire: WireSpec) -> PodSpec:
         host_network,
         host_users,
         grace_period,
+        group,
     ) = astuple(wire)
     read_volumes, volume_kinds = (None, _NO_KINDS) if volumes is None else _share_volumes(volumes)
     return PodSpec(
@@ -205,6 +209,7 @@ def _spec(wire: WireSpec) -> PodSpec:
         host_network,
         host_users,
         grace_period,
+        None if group is ABSENT else _scheduling_groups[bytes(group)],
     )
 
 

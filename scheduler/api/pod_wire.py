@@ -34,6 +34,7 @@ class WireMeta(ApiStruct, frozen=True):
     owner_references: Raw = ABSENT
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
+    generation: int | None = None
 
 
 class WireContainer(ApiStruct, frozen=True):
@@ -69,6 +70,7 @@ class WireSpec(ApiStruct, frozen=True):
     host_network: bool | None = None
     host_users: bool | None = None
     termination_grace_period_seconds: int | None = None
+    scheduling_group: Raw = ABSENT
 
 
 class WireContainerStatus(ApiStruct, frozen=True):

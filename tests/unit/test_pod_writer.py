@@ -228,6 +228,15 @@ async def test_a_condition_is_patched_with_the_uid() -> None:
     ]
 
 
+async def test_a_condition_names_the_generation_it_was_made_from() -> None:
+    """Whoever waits for a verdict about a changed spec can tell it from an older one."""
+    desk = Desk()
+    pod = msgspec.structs.replace(_POD.pod, metadata=msgspec.structs.replace(_POD.pod.metadata, generation=3))
+    desk.writer.set_condition(parse_pod(pod), condition())
+    await settle()
+    assert desk.bodies("PATCH")[0]["status"]["conditions"][0]["observedGeneration"] == 3
+
+
 async def test_a_condition_that_says_so_already_is_not_written() -> None:
     """Equal in status, reason and message."""
     desk = Desk()

@@ -55,6 +55,8 @@ def _unsupported(pod: PodInfo) -> Iterator[str]:
         yield f"a volume of kind {kind}"
     if spec.resource_claims:
         yield "resourceClaims"
+    if spec.scheduling_group is not None:
+        yield "schedulingGroup"
 
 
 def _has_terms(affinity: PodAffinity | PodAntiAffinity | None) -> bool:

@@ -61,6 +61,14 @@ def test_volumes_that_bind_to_no_node_pass(kind: str) -> None:
     assert answer_to_volume(f'{{"name": "v", "{kind}": {{}}}}') is None
 
 
+def test_a_pod_group_is_named() -> None:
+    """A pod that is to be placed with others, all or none, is not placed alone."""
+    body = b'{"metadata": {"name": "p", "uid": "u"}, "spec": {"schedulingGroup": {"podGroupName": "g"}}}'
+    pod = parse_pod(decode_pod(body))
+    wanted = Status.of(UU, "pod uses schedulingGroup, which is not supported yet")
+    assert PLUGIN.pre_filter(CycleState(), pod, snapshot_of(make_node("n1"))) == wanted
+
+
 def answer_to_volume(volume: str) -> PreFilterResult | Status | None:
     pod = decode_pod(f'{{"metadata": {{"name": "p"}}, "spec": {{"volumes": [{volume}]}}}}'.encode())
     return PLUGIN.pre_filter(CycleState(), parse_pod(pod), snapshot_of(make_node("n1")))
