@@ -38,8 +38,8 @@ class OwnerReference(ApiStruct, frozen=True):
 class ObjectMeta(ApiStruct, frozen=True):
     """Identity and labels of an object. `namespace` is empty for kinds that have none.
 
-    Of a pod's annotations only those in `scheduler.api.pod.READ_ANNOTATIONS` are kept, of a node's none; a node's `generation` is not
-    kept either.
+    Of a pod's annotations only those in `scheduler.api.pod.READ_ANNOTATIONS` are kept; of a node neither annotations nor
+    `generation`.
     """
 
     name: str
