@@ -38,8 +38,8 @@ class OwnerReference(ApiStruct, frozen=True):
 class ObjectMeta(ApiStruct, frozen=True):
     """Identity and labels of an object. `namespace` is empty for kinds that have none.
 
-    Of a pod's annotations only those in `scheduler.api.pod.READ_ANNOTATIONS` are kept; of a node neither its annotations
-    nor its `generation`.
+    Of a pod's annotations only those in `scheduler.api.pod.READ_ANNOTATIONS` are kept; of a node neither annotations
+    nor `generation`.
     """
 
     name: str

@@ -164,6 +164,9 @@ class FaultProxy:
                 await self._stopping.wait()
             finally:
                 await runner.cleanup()
+                # Connections that end in good order would outlive the loop, and be reported as forgotten.
+                await connector.close(abort_ssl=True)
+                await asyncio.sleep(0)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         is_watch = request.query.get("watch") in ("1", "true")
