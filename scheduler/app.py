@@ -52,6 +52,9 @@ log = structlog.get_logger(__name__)
 STOP_SECONDS: Final = 20.0
 """How long binding cycles and calls under way may take after a signal to stop."""
 
+_SILENT_SECONDS: Final = 300.0
+"""A watch brings a bookmark about once a minute and is opened again after 150 silent seconds."""
+
 _PODS: Final = Resource("Pod", "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
 _NODES: Final = Resource("Node", "/api/v1/nodes", {})
 
@@ -136,7 +139,7 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
         options.bind_address,
         options.metrics_port,
         metrics,
-        _health_checks(heartbeat, (pods, nodes)),
+        health_checks(heartbeat, (pods, nodes)),
         lambda: _configz(options, core.profiles),
     )
     background = [asyncio.ensure_future(recorder.run()) for recorder in recorders.values()]
@@ -273,15 +276,22 @@ async def _synced(informers: Sequence[Informer[Any]]) -> None:
     gc.freeze()
 
 
-def _health_checks(heartbeat: LoopHeartbeat, informers: Sequence[Informer[Any]]) -> HealthChecks:
+def health_checks(
+    heartbeat: LoopHeartbeat, informers: Sequence[Informer[Any]], clock: Callable[[], float] = time.monotonic
+) -> HealthChecks:
+    """What the health endpoints ask: whether the loop turns and, for readiness, whether the cluster is being heard."""
     checks = HealthChecks()
     checks.add("scheduling-loop", heartbeat.problem)
 
-    def not_synced() -> str | None:
+    def out_of_sync() -> str | None:
         missing = [informer.resource.kind for informer in informers if not informer.has_synced]
-        return f"not synced yet: {', '.join(missing)}" if missing else None
+        if missing:
+            return f"not synced yet: {', '.join(missing)}"
+        silent_since = clock() - _SILENT_SECONDS
+        silent = [informer.resource.kind for informer in informers if informer.last_activity_seconds < silent_since]
+        return f"nothing heard for {_SILENT_SECONDS:g} s of: {', '.join(silent)}" if silent else None
 
-    checks.add("informer-sync", not_synced, {Endpoint.READYZ})
+    checks.add("informer-sync", out_of_sync, {Endpoint.READYZ})
     return checks
 
 

@@ -118,7 +118,7 @@ class EventHandlers:
             self._assigned(new, node_name)
             return
         old = state.pod
-        self._cache.update_pod(new, node_name)
+        self._cache.add_pod(new, node_name)
         for event in pod_update_events(old, new, EventResource.ASSIGNED_POD):
             self._move(event, old, new)
 

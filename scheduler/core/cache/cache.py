@@ -5,7 +5,7 @@ A pod in the cache::
                 assume_pod                add_pod (the watch confirms)
      Initial ---------------> Assumed ------------------------------> Added ---+
       |  ^                      |  |                                   ^ |  ^  | update_pod
-      |  |     forget_pod       |  | remove_pod                        | |  +--+
+      |  |     forget_pod       |  | remove_pod                        | |  +--+   (changed)
       |  +----------------------+  +------------> Deleted <------------+-+
       |                                              ^       remove_pod
       +----------------------------------------------|----> Added
@@ -84,16 +84,12 @@ class Cache:
             self._delete(uid)
 
     def add_pod(self, pod: PodInfo, node_name: str) -> None:
-        """The watch shows a pod on a node: confirm the assumption, correct it, or learn of the pod."""
+        """The watch shows a pod on a node, new or changed: confirm the assumption, correct it, or learn of the pod."""
         state = self._pods.get(pod.uid)
         if state is not None:
             self._replace(state, pod, node_name)
         else:
             self._insert(PodState(pod, node_name, assumed=False))
-
-    def update_pod(self, pod: PodInfo, node_name: str) -> None:
-        """The watch shows a pod on a node with changes; an unknown pod is added."""
-        self.add_pod(pod, node_name)
 
     def remove_pod(self, uid: str) -> None:
         """The watch shows that the pod is gone or finished; does nothing for an unknown one."""

@@ -116,9 +116,9 @@ def test_changed_requests_are_counted_anew() -> None:
     cache.add_pod(on("n1"), "n1")
     snapshot = Snapshot(cache)
     assert cpu_by_node(snapshot) == {"n1": 1000}
-    cache.update_pod(on("n1", POD.phase("Running")), "n1")
+    cache.add_pod(on("n1", POD.phase("Running")), "n1")
     assert not cache.take_changes().usage
-    cache.update_pod(on("n1", make_pod("p").req(cpu="3")), "n1")
+    cache.add_pod(on("n1", make_pod("p").req(cpu="3")), "n1")
     assert cpu_by_node(snapshot) == {"n1": 3000}
 
 
