@@ -4,7 +4,7 @@ A pod in the cache::
 
                 assume_pod                add_pod (the watch confirms)
      Initial ---------------> Assumed ------------------------------> Added ---+
-      |  ^                      |  |                                   ^ |  ^  | update_pod
+      |  ^                      |  |                                   ^ |  ^  | add_pod
       |  |     forget_pod       |  | remove_pod                        | |  +--+   (changed)
       |  +----------------------+  +------------> Deleted <------------+-+
       |                                              ^       remove_pod
