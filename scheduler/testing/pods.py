@@ -16,6 +16,7 @@ from scheduler.api.pod import (
     PodCondition,
     PodResourceClaim,
     PodSchedulingGate,
+    PodSchedulingGroup,
     PodSpec,
     PodStatus,
     ResourceRequirements,
@@ -60,6 +61,10 @@ class PodBuilder:
     def resource_version(self, resource_version: str) -> PodBuilder:
         """Sets the version of the object."""
         return self._metadata(resource_version=resource_version)
+
+    def generation(self, generation: int) -> PodBuilder:
+        """Sets the generation, which grows with every change of the spec."""
+        return self._metadata(generation=generation)
 
     def label(self, labels: Mapping[str, str] | None = None, /, **named: str) -> PodBuilder:
         """Adds labels: `label({"app.kubernetes.io/name": "shop"}, tier="web")`."""
@@ -173,6 +178,10 @@ class PodBuilder:
         """Adds a resource claim."""
         claims = self._pod.spec.resource_claims or ()
         return self._spec(resource_claims=(*claims, PodResourceClaim(name, resource_claim_name=name)))
+
+    def scheduling_group(self, pod_group_name: str) -> PodBuilder:
+        """Makes the pod one of a PodGroup."""
+        return self._spec(scheduling_group=PodSchedulingGroup(pod_group_name))
 
     def phase(self, phase: str) -> PodBuilder:
         """Sets the phase, which otherwise is Pending."""

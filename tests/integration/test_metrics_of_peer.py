@@ -7,8 +7,10 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.conftest import Cluster
+from tests.controlplane.client import wait_until
+from tests.controlplane.control_plane import PeerScheduler
 from tests.controlplane.resources import pod_manifest
-from tests.integration.observations import wait_until_bound, wait_until_refused
+from tests.integration.observations import PATIENCE_SECONDS, wait_until_bound, wait_until_refused
 from tests.integration.podium import Podiums
 
 _PEER = "peer"
@@ -52,6 +54,16 @@ def _number(bound: str) -> str:
     return f"{float(bound):.6g}"
 
 
+def families(peer: PeerScheduler) -> dict[str, Metric]:
+    """All metrics of the peer by name."""
+    return {family.name: family for family in text_string_to_metric_families(peer.read_metrics())}
+
+
+def promised(metrics: dict[str, Metric]) -> set[str]:
+    """Those with samples that are STABLE or BETA."""
+    return {name for name, family in metrics.items() if _SAID.match(family.documentation) and family.samples}
+
+
 def words(metric: Metric, label: str) -> set[str]:
     """All values of a label."""
     return {sample.labels[label] for sample in metric.samples if label in sample.labels}
@@ -75,10 +87,10 @@ def test_metrics_have_the_shape_of_the_peers(cluster: Cluster, podium: Podiums) 
         client.create(
             pod_manifest(f"{scheduler_name}-gated", namespace, scheduler_name=scheduler_name, schedulingGates=gates)
         )
-    ours = process.metrics()
-    theirs = {family.name: family for family in text_string_to_metric_families(peer.read_metrics())}
-    promised = {name for name, family in theirs.items() if _SAID.match(family.documentation) and family.samples}
-    compared = promised & {name for name, family in ours.items() if family.samples}
+    # kube-scheduler writes some of its metrics down only once a second.
+    wait_until(lambda: _SAMPLED in promised(families(peer)), PATIENCE_SECONDS, what="all metrics of the peer")
+    ours, theirs = process.metrics(), families(peer)
+    compared = promised(theirs) & {name for name, family in ours.items() if family.samples}
     assert compared >= _EXPECTED
     assert {name: shape(ours[name]) for name in compared} == {name: shape(theirs[name]) for name in compared}
     for name in compared - {_SAMPLED}:

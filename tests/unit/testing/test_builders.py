@@ -14,7 +14,8 @@ AT = datetime(2026, 1, 10, 9, tzinfo=UTC)
 
 
 def whole_pod() -> types.Pod:
-    builder = make_pod("web-0").namespace("shop").uid("u1").resource_version("7").label({"a/b": "c"}, app="web")
+    builder = make_pod("web-0").namespace("shop").uid("u1").resource_version("7").generation(2)
+    builder = builder.label({"a/b": "c"}, app="web")
     builder = builder.annotation(types.NOMINATED_NODE_ANNOTATION, "n2").owner("ReplicaSet", "web").created(AT)
     builder = builder.terminating(AT).container("web:1", {"cpu": "1"}).req({"nvidia.com/gpu": 1}, memory="1Gi")
     builder = builder.host_port(80, "TCP", "10.0.0.1").init_req(cpu=1).sidecar_req(cpu=1).pod_level_req(cpu=2)
@@ -22,6 +23,7 @@ def whole_pod() -> types.Pod:
     builder = builder.node_selector({"x/y": "z"}, disk="ssd").affinity(types.Affinity(types.NodeAffinity()))
     builder = builder.spread(types.TopologySpreadConstraint(1, "zone", "DoNotSchedule")).toleration("gpu", "Exists")
     builder = builder.scheduling_gate("quota").pvc("data").volume_kind("emptyDir").resource_claim("gpu")
+    builder = builder.scheduling_group("team")
     builder = builder.phase("Running").started(AT).nominated_node("n2").condition("Ready", "True", "Why", "so")
     return builder.obj()
 

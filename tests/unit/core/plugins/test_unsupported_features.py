@@ -41,6 +41,7 @@ def answer(pod: PodBuilder, *objects: PodBuilder) -> PreFilterResult | Status | 
             "affinity.podAntiAffinity",
         ),
         (make_pod("p").resource_claim("gpu"), "resourceClaims"),
+        (make_pod("p").scheduling_group("team"), "schedulingGroup"),
     ],
 )
 def test_the_feature_is_named(pod: PodBuilder, feature: str) -> None:
@@ -59,14 +60,6 @@ def test_volumes_that_bind_a_pod_are_named(kind: str) -> None:
 def test_volumes_that_bind_to_no_node_pass(kind: str) -> None:
     """They are every pod's daily bread."""
     assert answer_to_volume(f'{{"name": "v", "{kind}": {{}}}}') is None
-
-
-def test_a_pod_group_is_named() -> None:
-    """A pod that is to be placed with others, all or none, is not placed alone."""
-    body = b'{"metadata": {"name": "p", "uid": "u"}, "spec": {"schedulingGroup": {"podGroupName": "g"}}}'
-    pod = parse_pod(decode_pod(body))
-    wanted = Status.of(UU, "pod uses schedulingGroup, which is not supported yet")
-    assert PLUGIN.pre_filter(CycleState(), pod, snapshot_of(make_node("n1"))) == wanted
 
 
 def answer_to_volume(volume: str) -> PreFilterResult | Status | None:
