@@ -4,7 +4,7 @@ import http.client
 import select
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from enum import StrEnum
@@ -201,7 +201,7 @@ class Client:
         *,
         resource_version: str | None = None,
         timeout_seconds: int = 300,
-    ) -> Iterator[Manifest]:
+    ) -> Generator[Manifest, None, None]:
         """Yield watch events (`{"type": …, "object": …}`) until the server ends the watch or is lost.
 
         Without a version the objects that exist come first, as ADDED. The watch has a connection of its own.

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import re
+import ssl
 import threading
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ from typing import Self
 import aiohttp
 import msgspec
 from aiohttp import web
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -66,6 +70,37 @@ class LoggedRequest:
     status: int | None = None
     """What the client was answered; None while there is no answer and when the connection was cut."""
     faults: tuple[Fault, ...] = ()
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Connections to the API server, each of which can be ended whatever became of the request that used it.
+
+    One whose request was cancelled or cut short leaves aiohttp's care at once, but ends only when the server agrees:
+    it may outlive the proxy's loop, and is then reported as forgotten.
+    """
+
+    def __init__(self, *, limit: int, ssl: ssl.SSLContext) -> None:
+        super().__init__(limit=limit, ssl=ssl)
+        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  (the parameter is aiohttp's)
+    ) -> Connection:
+        """Remember the transport of each connection."""
+        connection = await super().connect(req, traces, timeout)
+        if connection.transport is not None:
+            self._transports.add(connection.transport)
+        return connection
+
+    async def abort(self) -> None:
+        """End all connections without a word to the server, also those still being opened."""
+        await self.close(abort_ssl=True)
+        for transport in list(self._transports):
+            transport.abort()
+        await asyncio.sleep(0)
 
 
 class FaultProxy:
@@ -148,7 +183,7 @@ class FaultProxy:
         runner = web.AppRunner(
             application, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_SECONDS
         )
-        connector = aiohttp.TCPConnector(limit=0, ssl=credentials.client_context())
+        connector = _Connector(limit=0, ssl=credentials.client_context())
         async with aiohttp.ClientSession(
             connector=connector, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
         ) as self._session:
@@ -164,9 +199,7 @@ class FaultProxy:
                 await self._stopping.wait()
             finally:
                 await runner.cleanup()
-                # Connections that end in good order would outlive the loop, and be reported as forgotten.
-                await connector.close(abort_ssl=True)
-                await asyncio.sleep(0)
+                await connector.abort()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         is_watch = request.query.get("watch") in ("1", "true")
@@ -199,10 +232,7 @@ class FaultProxy:
             request.method, target, headers=headers, data=body or None, allow_redirects=False
         ) as answer:
             if logged.line.is_watch and answer.status == HTTPStatus.OK:
-                try:
-                    return await self._stream(request, answer, logged)
-                finally:
-                    _abort(answer)
+                return await self._stream(request, answer, logged)
             content = await answer.read()
             if CutAfterCommit() in logged.faults:
                 return _cut(request)
@@ -266,15 +296,6 @@ def _rewritten(json: bytes, rewrite: Rewrite) -> bytes:
 
 def _forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in _OWN_HEADERS)
-
-
-def _abort(answer: aiohttp.ClientResponse) -> None:
-    """End the connection of an answer that was not read to its end, without waiting for the server to agree.
-
-    A connection that is closed in good order may outlive the proxy's loop, and be reported as forgotten.
-    """
-    if answer.connection is not None and answer.connection.transport is not None:
-        answer.connection.transport.abort()
 
 
 def _cut(request: web.Request, response: web.StreamResponse | None = None) -> web.StreamResponse:

@@ -1,9 +1,12 @@
 """Each fault of the fault proxy does to a real API server's answers what it says; the proxy is neutral otherwise."""
 
+import gc
 import http.client
 import ssl
 import subprocess
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from http import HTTPStatus
 
 import aiohttp
@@ -18,6 +21,7 @@ from tests.controlplane.fault_proxy import FaultProxy
 from tests.controlplane.faults import CutAfterCommit, Delay, ExpireWatch, Refuse, Rewrite, Rule, SilentWatch, Truncate
 from tests.controlplane.resources import Manifest
 
+_CLIENTS = 5
 # Both kinds of cut connection: before the status line and after it.
 _CUT = (ConnectionError, http.client.HTTPException, ssl.SSLError)
 
@@ -251,3 +255,25 @@ def test_dead_api_server_shows_as_cut_connection(fresh_control_plane: Callable[.
         assert {event["type"] for event in events} <= {"BOOKMARK"}
         control_plane.start_api_server()
         assert len(wait_until(lambda: client.list("nodes"))) == 1
+
+
+def test_no_connection_outlives_it(fresh_control_plane: Callable[..., ControlPlane]) -> None:
+    """It ends at once whatever its requests wait for: an answer, a handshake, the next event of a watch."""
+    control_plane = fresh_control_plane()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        with FaultProxy(control_plane) as proxy, ExitStack() as stack:
+            client = stack.enter_context(proxy.client())
+            connected, late = (
+                [stack.enter_context(client.another(timeout_seconds=0.2)) for _ in range(_CLIENTS)] for _ in range(2)
+            )
+            next(stack.enter_context(closing(client.watch("namespaces"))))
+            for each in connected:
+                each.list("namespaces")
+            control_plane.pause_api_server()
+            for each in connected + late:
+                with pytest.raises(TimeoutError):
+                    each.list("namespaces")
+        control_plane.resume_api_server()
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
