@@ -238,3 +238,8 @@ class Pod(ApiStruct, frozen=True):
     metadata: ObjectMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+
+def nominated_node(pod: Pod) -> str | None:
+    """The node a pending pod is nominated to: by its status, or by the annotation where only that is set."""
+    return pod.status.nominated_node_name or (pod.metadata.annotations or {}).get(NOMINATED_NODE_ANNOTATION) or None

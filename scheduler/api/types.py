@@ -54,6 +54,7 @@ from scheduler.api.pod import (
     Toleration,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
+    nominated_node,
 )
 from scheduler.api.policy import (
     Namespace,
@@ -214,4 +215,5 @@ __all__ = [
     "VolumeResourceRequirements",
     "VsphereVirtualDiskVolumeSource",
     "WeightedPodAffinityTerm",
+    "nominated_node",
 ]

@@ -87,7 +87,7 @@ IN_TREE_PLUGINS: Final = _table(
         _PRE_ENQUEUE | _FILTERS | _BINDS_RESERVED | {ExtensionPoint.POST_FILTER, ExtensionPoint.SCORE},
         default_weight=2,
     ),
-    PluginInfo("DefaultPreemption", _PRE_ENQUEUE | {ExtensionPoint.POST_FILTER}),
+    PluginInfo("DefaultPreemption", _PRE_ENQUEUE | {ExtensionPoint.POST_FILTER}, supported=True),
     PluginInfo("NodeResourcesBalancedAllocation", _SCORES, default_weight=1, supported=True),
     PluginInfo("ImageLocality", frozenset({ExtensionPoint.SCORE}), default_weight=1, supported=True),
     PluginInfo("DefaultBinder", frozenset({ExtensionPoint.BIND}), supported=True),

@@ -17,15 +17,13 @@ from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import BestRows, Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
-from scheduler.core.framework.evaluation import FullEvaluation, Outcome
-from scheduler.core.framework.interface import Rows
+from scheduler.core.framework.evaluation import FEASIBLE, FullEvaluation, Outcome
+from scheduler.core.framework.interface import FailedAttempt, PostFilterResult, Rows
 from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
+from scheduler.core.framework.requests import CycleRequest, PreemptionPlan
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
-from scheduler.core.framework.types import PodInfo
-
-
-class CycleRequest:
-    """Something a cycle needs from outside the core; the shell performs it and resumes the cycle with the answer."""
+from scheduler.core.framework.status import Code
+from scheduler.core.framework.types import PodInfo, RowIndex
 
 
 @dataclass(slots=True)
@@ -37,6 +35,7 @@ class Decision:
         feasible: number of nodes that pass all filters.
         evaluated: number of nodes that were looked at.
         verdicts: each node's verdict; None if no node was looked at.
+        skipped: plugins whose Filter had nothing to do.
         profile_generation: of the configuration the decision was made with.
     """
 
@@ -47,10 +46,12 @@ class Decision:
     feasible: int = 0
     evaluated: int = 0
     verdicts: NodeVerdicts | None = None
+    skipped: frozenset[str] = frozenset()
     diagnosis: Diagnosis | None = None
 
 
 Steps: TypeAlias = "Generator[CycleRequest, object, Decision]"
+PreemptSteps: TypeAlias = "Generator[PreemptionPlan, object, PostFilterResult]"
 
 
 class ScheduleAlgorithm:
@@ -91,9 +92,19 @@ class ScheduleAlgorithm:
         if narrowed.status is not None:
             decision.diagnosis = _rejected_before_filter(snapshot, narrowed)
             return decision
-        # 3. Filter.
+        decision.skipped = narrowed.skipped
+        # 3. Filter: the node the pod is nominated to alone; if that is none any more, all nodes.
         started = self._recorder.clock()
+        nominated = self._nominated_row(pod, narrowed)
+        verdict = None if nominated is None else self._ask_row(state, pod, nominated, narrowed)
+        if nominated is not None and verdict == (FEASIBLE, 0):
+            self._record("Filter", "Success", started)
+            decision.feasible = decision.evaluated = 1
+            decision.node_name = snapshot.nodes.names[nominated]
+            return decision
         outcome = self._filter(state, pod, narrowed)
+        if nominated is not None and verdict is not None:
+            outcome.correct(nominated, *verdict)
         feasible = outcome.feasible
         self._record("Filter", "Success" if feasible else "Unschedulable", started)
         decision.feasible = feasible
@@ -132,6 +143,65 @@ class ScheduleAlgorithm:
         if narrowed.node_names is not None and node_name not in narrowed.node_names:
             return False
         return self._evaluate(state, pod, narrowed, np.array([row], np.intp)).feasible == 1
+
+    def preempt(self, state: CycleState, decision: Decision) -> PreemptSteps:
+        """PostFilter: make room for a pod that fits nowhere. Called right after `schedule`, on the same snapshot.
+
+        What was found is nominated in memory, and lower nominations to the node withdrawn, before the plan is yielded;
+        it is resumed when the plan was carried out. The diagnosis then says what the pod waits for.
+
+        Raises:
+            Exception: as `schedule`.
+        """
+        assert decision.diagnosis is not None
+        pod, snapshot = decision.pod, self._snapshot
+        framework = self._framework
+        if not framework.has_post_filter or not decision.diagnosis.nodes:
+            return PostFilterResult()
+        started = self._recorder.clock()
+        attempt = self.failed_attempt(state, decision)
+        result = framework.post_filter(attempt)
+        self._record("PostFilter", "Success" if result.status is None else result.status.code.label, started)
+        decision.diagnosis.post_filter_message = result.message
+        if result.node_name is None:
+            if result.clears_nomination:
+                snapshot.nominator.remove(pod.uid)
+            return result
+        withdrawn = tuple(
+            other for other in snapshot.nominator.on_node(result.node_name) if other.priority < pod.priority
+        )
+        for other in withdrawn:
+            snapshot.nominator.remove(other.uid)
+        snapshot.nominator.add(pod, result.node_name)
+        message = decision.diagnosis.message()
+        yield PreemptionPlan(pod, result.node_name, result.victims, withdrawn, message)
+        return result
+
+    def failed_attempt(self, state: CycleState, decision: Decision) -> FailedAttempt:
+        """What PostFilter plugins get of a decision without a node, on the snapshot it was made on."""
+        pod, snapshot, framework = decision.pod, self._snapshot, self._framework
+        check = framework.evaluations.row_check(state, pod, snapshot, decision.skipped)
+        rows = self._resolvable_rows(decision)
+        return FailedAttempt(state, pod, snapshot, check, rows, framework.filters, self._rng, self._recorder)
+
+    def _resolvable_rows(self, decision: Decision) -> RowIndex:
+        """Rows on which removing pods may help: those whose rejection is not unresolvable."""
+        assert decision.diagnosis is not None
+        verdicts, rejection = decision.verdicts, decision.diagnosis.rejection
+        if verdicts is None:
+            may_help = rejection is not None and rejection.code is Code.UNSCHEDULABLE
+            return np.flatnonzero(self._snapshot.nodes.exists) if may_help else np.zeros(0, np.intp)
+        positions = np.flatnonzero((verdicts.rejected_by != FEASIBLE) & (verdicts.verdicts > 0))
+        return positions if verdicts.rows is None else np.array(verdicts.rows, np.intp)[positions]
+
+    def _nominated_row(self, pod: PodInfo, narrowed: PreFilterOutcome) -> int | None:
+        node_name = self._snapshot.nominator.node_of(pod.uid)
+        if node_name is None or (narrowed.node_names is not None and node_name not in narrowed.node_names):
+            return None
+        return self._snapshot.nodes.row_of(node_name)
+
+    def _ask_row(self, state: CycleState, pod: PodInfo, row: int, narrowed: PreFilterOutcome) -> tuple[int, int]:
+        return self._framework.evaluations.row_check(state, pod, self._snapshot, narrowed.skipped).rejection(row)
 
     def _filter(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome) -> Outcome:
         if narrowed.node_names is None:

@@ -103,6 +103,17 @@ class Metrics:
             registry,
             exponential_buckets(1, 2, 5),
         )
+        self.preemption_attempts = Counter(
+            "scheduler_preemption_attempts_total",
+            "[STABLE] Total preemption attempts in the cluster till now",
+            registry,
+        )
+        self.preemption_victims = Histogram(
+            "scheduler_preemption_victims",
+            "[STABLE] Number of selected preemption victims",
+            registry,
+            exponential_buckets(1, 2, 7),
+        )
 
     def _framework_metrics(self) -> None:
         self.framework_extension_point_duration = Histogram(
@@ -184,6 +195,10 @@ class Metrics:
     def algorithm(self, seconds: float) -> None:
         """The serial part of a cycle ended, with whatever result."""
         self.scheduling_algorithm_duration.labels().observe(seconds)
+
+    def preemption_attempt(self) -> None:
+        """Preemption was asked to make room for a pod."""
+        self.preemption_attempts.labels().inc()
 
     def extension_point(self, profile: str, extension_point: str, status: str, seconds: float) -> None:
         """All plugins of an extension point ran, with `status` as their common result."""

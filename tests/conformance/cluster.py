@@ -1,5 +1,7 @@
 """A case's cluster in the pure core: cache, snapshot and one algorithm a profile."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -7,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.decoding import decode_node, decode_pod
-from scheduler.api.types import Pod
+from scheduler.api.types import Pod, nominated_node
 from scheduler.config.loading import parse_configuration
 from scheduler.config.plugin_args import GROUP_VERSION
 from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
@@ -15,6 +17,7 @@ from scheduler.config.resolution import ProfilePlugins
 from scheduler.config.types import KIND
 from scheduler.core.algorithm import ScheduleAlgorithm
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.interface import Handle
@@ -56,17 +59,23 @@ class Cluster:
 
     Attributes:
         placed: namespace/name of pending pods that were placed since.
+        evicted: likewise, that fell to a preemption.
+        nominator: who holds room where.
     """
 
     def __init__(self, case: Case, rng: Rng) -> None:
         self.placed: set[str] = set()
+        self.evicted: set[str] = set()
         self._cache = Cache()
-        self.snapshot = Snapshot(self._cache)
+        self.nominator = Nominator()
+        self.snapshot = Snapshot(self._cache, self.nominator)
+        self._uids: dict[str, str] = {}
         self._pending: dict[str, PodInfo] = {}
         self._profiles = {
             name: Profile(framework, ScheduleAlgorithm(self.snapshot, framework, rng))
             for name, framework in _frameworks(case.config).items()
         }
+        self._listed = frozenset(case.pods)
         read_kind = msgspec.json.Decoder(Kind).decode
         for raw in case.objects:
             kind = read_kind(raw).kind
@@ -74,6 +83,22 @@ class Cluster:
                 self._cache.add_node(decode_node(bytes(raw)))
             elif kind == "Pod":
                 self._add_pod(decode_pod(bytes(raw)))
+
+    def snapshot_now(self) -> Snapshot:
+        """The snapshot, brought up to date."""
+        self.snapshot.refresh()
+        return self.snapshot
+
+    @contextmanager
+    def nominations_kept(self) -> Iterator[None]:
+        """Whatever is nominated or withdrawn meanwhile is undone afterwards."""
+        nominator = self.nominator
+        before = [(pod, node) for node in nominator.nodes() for pod in nominator.on_node(node)]
+        yield
+        nominator.clear()
+        for pod, node in before:
+            nominator.add(pod, node)
+        self.snapshot.refresh()
 
     def pending(self, name: str) -> PodInfo:
         """A pod that is not on a node."""
@@ -84,9 +109,27 @@ class Cluster:
         first = next(iter(self._profiles.values()))
         return self._profiles.get(pod.pod.spec.scheduler_name or "", first)
 
+    def nominate(self, name: str, node_name: str) -> None:
+        """Nominate the pod to the node and withdraw what is nominated there with a lower priority."""
+        pod = self._pending[name]
+        for other in list(self.nominator.on_node(node_name)):
+            if other.priority < pod.priority:
+                self.nominator.remove(other.uid)
+        self.nominator.add(pod, node_name)
+
+    def withdraw(self, name: str) -> None:
+        """End the pod's nomination."""
+        self.nominator.remove(self._pending[name].uid)
+
+    def evict(self, name: str) -> None:
+        """The pod vanishes from its node."""
+        self._cache.remove_pod(self._uids[name])
+        self.evicted.add(name)
+
     def place(self, name: str, node_name: str) -> None:
         """Assume the pod and let the watch confirm it."""
         pending = self._pending.pop(name)
+        self.nominator.remove(pending.uid)
         self._cache.assume_pod(pending, node_name)
         pod = pending.pod
         bound = replace(
@@ -101,15 +144,21 @@ class Cluster:
         if pod.status.phase in _FINISHED:
             return
         info = parse_pod(pod)
+        self._uids[info.key] = info.uid
         if pod.spec.node_name:
             self._cache.add_pod(info, pod.spec.node_name)
-        else:
-            self._pending[info.key] = info
+            return
+        self._pending[info.key] = info
+        nominated = nominated_node(pod)
+        if nominated and (info.key in self._listed or pod.spec.scheduler_name in self._profiles):
+            self.nominator.add(info, nominated)
 
 
 def _frameworks(config: dict[str, Any] | None) -> dict[str, Framework]:
     """By schedulerName, in the order of the configuration. `UnsupportedFeatures` takes no part: differences show."""
-    document = {"apiVersion": GROUP_VERSION, "kind": KIND} | (config or {})
+    document = {"apiVersion": GROUP_VERSION, "kind": KIND, "profiles": [{}]} | (config or {})
+    # What kube-scheduler calls a profile that has no name.
+    document["profiles"] = [{"schedulerName": "default-scheduler"} | profile for profile in document["profiles"]]
     loaded = parse_configuration(msgspec.json.encode(document), source="config", take_over=True, known=_KNOWN)
     frameworks: dict[str, Framework] = {}
     for profile in loaded.configuration.profiles:

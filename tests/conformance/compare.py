@@ -2,12 +2,23 @@
 
 from collections.abc import Iterator
 
-from tests.conformance.case import Case, NodeAnswer, Step, Verdict
+from tests.conformance.case import Case, NodeAnswer, Preemption, Step, Verdict
 from tests.conformance.cluster import Cluster
 from tests.conformance.evaluate import CountingRng, Decided, attempt
 
 _PREEMPTION_PART = " preemption:"
 _VERDICT_FIELDS = ("code", "plugin", "reasons")
+_PREEMPTION_FIELDS = (
+    "not_run",
+    "eligible",
+    "ineligible_reason",
+    "candidates",
+    "rejected",
+    "chosen",
+    "tied",
+    "victims",
+    "message",
+)
 _STEP_FIELDS = (
     "skipped",
     "pre_enqueue",
@@ -35,13 +46,38 @@ def case_differences(case: Case, *, preemption: bool) -> list[str]:
     differences: list[str] = []
     for number, golden in enumerate(case.steps, start=1):
         step, decided = attempt(cluster, golden.pod, rng)
+        if decided is not None and golden.preemption is not None:
+            _take_the_same_of_equals(golden.preemption, step, decided)
         where = f"step {number}, pod {golden.pod}: "
         differences += [where + line for line in step_differences(golden, step, preemption=preemption)]
         if decided is not None:
-            differences += [f"{where}decision: {line}" for line in decision_differences(golden, decided)]
+            lines = decision_differences(golden, decided, preemption=preemption)
+            differences += [f"{where}decision: {line}" for line in lines]
         if golden.assumed:
             cluster.place(golden.pod, golden.assumed)
+        elif case.apply_preemption and golden.preemption is not None:
+            _apply(cluster, golden.pod, golden.preemption)
     return differences
+
+
+def _take_the_same_of_equals(golden: Preemption, ours: Step, decided: Decided) -> None:
+    """Of equally good nodes to preempt on kube-scheduler names the first, Podium takes the lowest row."""
+    if decided.preempted not in golden.tied or ours.preemption is None:
+        return
+    for part in (ours, ours.preemption):
+        part.message = part.message.replace(f" on node {decided.preempted},", f" on node {golden.chosen},")
+    if decided.victims == golden.candidates[decided.preempted].victims:
+        decided.victims = golden.victims
+    decided.preempted = golden.chosen
+
+
+def _apply(cluster: Cluster, pod: str, preemption: Preemption) -> None:
+    if preemption.chosen:
+        for victim in preemption.victims:
+            cluster.evict(victim)
+        cluster.nominate(pod, preemption.chosen)
+    elif preemption.eligible:
+        cluster.withdraw(pod)
 
 
 def step_differences(golden: Step, ours: Step, *, preemption: bool) -> Iterator[str]:
@@ -52,19 +88,35 @@ def step_differences(golden: Step, ours: Step, *, preemption: bool) -> Iterator[
     for node in sorted(golden.nodes.keys() | ours.nodes.keys()):
         yield from _node_differences(f"node {node}: ", golden.nodes.get(node), ours.nodes.get(node))
     if preemption:
-        yield from _difference("preemption", golden.preemption, ours.preemption)
+        yield from _preemption_differences(golden.preemption, ours.preemption)
 
 
-def decision_differences(golden: Step, decided: Decided) -> Iterator[str]:
+def _preemption_differences(golden: Preemption | None, ours: Preemption | None) -> Iterator[str]:
+    if golden is None or ours is None:
+        yield from _difference("preemption", golden, ours)
+        return
+    for name in _PREEMPTION_FIELDS:
+        yield from _difference(f"preemption.{name}", getattr(golden, name), getattr(ours, name))
+
+
+def decision_differences(golden: Step, decided: Decided, *, preemption: bool) -> Iterator[str]:
     """What shows of an attempt as the running scheduler makes it."""
+    if preemption and golden.preemption is not None:
+        yield from _plan_differences(golden.preemption, decided)
     if (decided.node_name or None) not in (golden.best or (None,)):
         yield f"node: kube-scheduler one of {golden.best!r}, Podium {decided.node_name!r}"
-    elif golden.best:
+    # Rows that are no longer as good as the others are found out when they are drawn, so there may be more.
+    elif decided.choices < len(golden.best):
         yield from _difference("equally good nodes", len(golden.best), decided.choices)
     yield from _difference("feasible", len(golden.feasible), decided.feasible)
-    looked_at = golden.nodes if golden.pre_filter is None else {}
+    looked_at = golden.nodes if golden.pre_filter is None and not golden.nominated_fast_path else {}
     for node in sorted(looked_at.keys() | decided.nodes.keys()):
         yield from _verdict_differences(f"node {node}: ", looked_at.get(node), decided.nodes.get(node))
+
+
+def _plan_differences(golden: Preemption, decided: Decided) -> Iterator[str]:
+    yield from _difference("preempted", golden.chosen, decided.preempted)
+    yield from _difference("victims", golden.victims, decided.victims)
 
 
 def _node_differences(where: str, golden: NodeAnswer | None, ours: NodeAnswer | None) -> Iterator[str]:

@@ -4,21 +4,26 @@ Each pod is asked about twice: with a full evaluation, which computes everything
 running scheduler makes it, which goes by what was kept of earlier pods.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from scheduler.core.algorithm import decide
+from scheduler.config.plugin_args import DefaultPreemptionArgs
+from scheduler.core.algorithm import Decision, decide
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import NodeVerdicts, left_out_status
 from scheduler.core.framework.evaluation import FullEvaluation
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
 from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import PodInfo
-from tests.conformance.case import NodeAnswer, Step, Verdict
+from scheduler.core.plugins.default_preemption import ineligible
+from scheduler.core.preemption.evaluator import NO_VICTIMS_FOUND, Evaluator
+from scheduler.core.preemption.victims import NOTHING_TO_REMOVE
+from tests.conformance.case import Candidate, NodeAnswer, Preemption, Step, Verdict
 from tests.conformance.cluster import Cluster, Profile
 
 SUCCESS = Verdict(code="Success", plugin="", reasons=())
+_NOTHING_TO_REMOVE = Verdict(code="UnschedulableAndUnresolvable", plugin="", reasons=(NO_VICTIMS_FOUND,))
 
 
 class CountingRng:
@@ -41,8 +46,10 @@ class Decided:
         node_name: the chosen node, empty when the pod fits nowhere.
         choices: number of equally good nodes it was chosen from, 1 where nothing had to be chosen.
         feasible: number of nodes that pass all filters.
-        nodes: verdict by node.
+        nodes: verdict by node; empty where the nominated node fitted.
         message: why the pod fits nowhere.
+        preempted: the node that preemption makes room on.
+        victims: of that preemption.
     """
 
     node_name: str
@@ -50,10 +57,14 @@ class Decided:
     feasible: int
     nodes: dict[str, Verdict] = field(default_factory=dict)
     message: str = ""
+    preempted: str = ""
+    victims: tuple[str, ...] = ()
 
 
 def attempt(cluster: Cluster, name: str, rng: CountingRng) -> tuple[Step, Decided | None]:
     """Answer for the next pod of a case; no decision where there is no attempt."""
+    if name in cluster.evicted:
+        return Step(pod=name, skipped="was preempted"), None
     if name in cluster.placed:
         return Step(pod=name, skipped="already assumed"), None
     pod = cluster.pending(name)
@@ -65,23 +76,67 @@ def attempt(cluster: Cluster, name: str, rng: CountingRng) -> tuple[Step, Decide
     if gate is not None:
         step = Step(pod=name, skipped="the pod is gated", pre_enqueue=_verdict(gate), message=gate.message)
         return step, None
-    decided = _decide(cluster, profile, pod, rng)
-    step = Step(pod=name, message=decided.message)
-    if cluster.snapshot.nodes.existing:
+    step = Step(pod=name)
+    if cluster.snapshot_now().nodes.existing:
         _evaluate(cluster, profile, pod, step)
+    decided = _decide(cluster, profile, pod, rng, step)
     return step, decided
 
 
-def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng) -> Decided:
+def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, step: Step) -> Decided:
+    """A decision, with the preemption that follows on one without a node; nominations stay as they are."""
     rng.choices = 1
     decision = decide(cluster.snapshot, pod, profile.framework, rng)
-    return Decided(
+    decided = Decided(
         decision.node_name or "",
         rng.choices,
         decision.feasible,
         {name: _verdict(status) for name, status in _by_node(cluster, decision.verdicts).items()},
-        decision.diagnosis.message() if decision.diagnosis is not None else "",
     )
+    if decision.diagnosis is None:
+        return decided
+    with cluster.nominations_kept():
+        step.preemption = _dry_runs(cluster, profile, decision)
+    with cluster.nominations_kept():
+        plan = next(profile.algorithm.preempt(CycleState(), decision), None)
+        if plan is not None:
+            decided.preempted, decided.victims = plan.node_name, tuple(victim.key for victim in plan.victims)
+    step.message = decided.message = decision.diagnosis.message()
+    if step.preemption is not None:
+        step.preemption.message = decision.diagnosis.post_filter_message
+    return decided
+
+
+def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision) -> Preemption | None:
+    """What preemption finds on each node, computed anew."""
+    if not profile.framework.has_post_filter or not cluster.snapshot.nodes.existing:
+        return None
+    failed = profile.algorithm.failed_attempt(CycleState(), decision)
+    why = ineligible(failed)
+    answer = Preemption(eligible=not why, ineligible_reason=why, candidates={}, chosen="", victims=(), message="")
+    if why:
+        return answer
+    cluster.nominator.remove(decision.pod.uid)
+    cluster.snapshot.refresh()
+    candidates = Evaluator(DefaultPreemptionArgs()).candidates(failed)
+    names, runs = cluster.snapshot.nodes.names, candidates.runs
+    filters = profile.framework.filters
+    for row in candidates.looked_at.tolist():
+        rejected_by = int(runs.rejected_by[row])
+        if row in candidates.rows:
+            victims = tuple(pod.key for pod in runs.victims[row])
+            answer.candidates[names[row]] = Candidate(victims=victims, pdb_violations=0)
+        elif rejected_by == NOTHING_TO_REMOVE:
+            answer.rejected[names[row]] = _NOTHING_TO_REMOVE
+        else:
+            plugin = filters[rejected_by]
+            status = plugin.status(decision.pod, int(runs.verdicts[row]))
+            answer.rejected[names[row]] = _verdict(replace(status, plugin=plugin.name))
+    if len(candidates.rows):
+        best = sorted(names[row] for row in candidates.best().tolist())
+        answer.chosen, answer.tied = best[0], tuple(best) if len(best) > 1 else ()
+        answer.victims = answer.candidates[best[0]].victims
+    return answer
 
 
 def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> None:
@@ -93,6 +148,11 @@ def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> N
     step.pre_filter_nodes = tuple(sorted(narrowed.node_names or ()))
     verdicts = _node_verdicts(cluster, profile.framework, pod, narrowed, full)
     step.nodes = {name: _node_answer(_verdict(status)) for name, status in _by_node(cluster, verdicts).items()}
+    nominated = cluster.nominator.node_of(pod.uid)
+    if nominated in step.nodes and step.nodes[nominated].code == SUCCESS.code:
+        step.nominated_fast_path = True
+        row = np.array([cluster.snapshot.nodes.row_of(nominated)])
+        full = profile.framework.evaluations.evaluate_rows(CycleState(), pod, cluster.snapshot, row, narrowed.skipped)
     names = cluster.snapshot.nodes.names
     for position in np.flatnonzero(full.totals >= 0).tolist():
         answer = step.nodes[names[full.row(position)]]

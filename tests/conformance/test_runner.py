@@ -75,9 +75,16 @@ def test_a_plugin_missing_on_one_side_counts_as_zero(case: Case) -> None:
 def test_preemption_is_compared_on_request(case: Case) -> None:
     """Without preemption its field and its part of the message are left out; with it they are differences."""
     assert case_differences(case, preemption=False) == []
-    lines = case_differences(case, preemption=True)
+    number = next(number for number, step in enumerate(case.steps) if step.preemption is not None)
+    step = case.steps[number]
+    assert step.preemption is not None
+    other = replace(step, message=step.message + "?", preemption=replace(step.preemption, ineligible_reason="tired"))
+    wrong = with_step(case, number, other)
+    assert case_differences(case, preemption=True) == []
+    assert case_differences(wrong, preemption=False) == []
+    lines = case_differences(wrong, preemption=True)
     assert any(": message: " in line for line in lines)
-    assert any(": preemption: " in line for line in lines)
+    assert any(": preemption.ineligible_reason: " in line for line in lines)
 
 
 def test_the_decision_is_compared_too() -> None:
@@ -85,7 +92,7 @@ def test_the_decision_is_compared_too() -> None:
     success = NodeAnswer(code="Success", plugin="", reasons=())
     golden = Step(pod="a/p", nodes={"n1": success, "n2": success}, feasible=("n1", "n2"), best=("n1", "n2"))
     right = Decided("n2", 2, 2, {"n1": success, "n2": success})
-    assert list(decision_differences(golden, right)) == []
+    assert list(decision_differences(golden, right, preemption=True)) == []
     for wrong in (
         Decided("n3", 2, 2, right.nodes),
         Decided("", 2, 2, right.nodes),
@@ -94,7 +101,7 @@ def test_the_decision_is_compared_too() -> None:
         Decided("n2", 2, 2, {"n1": success, "n2": REJECTED}),
         Decided("n2", 2, 2, {"n1": success}),
     ):
-        assert len(list(decision_differences(golden, wrong))) >= 1
+        assert len(list(decision_differences(golden, wrong, preemption=True))) >= 1
 
 
 def write(path: Path, *cases: Case) -> Path:

@@ -2,13 +2,13 @@
 
 Rows are stable: a node keeps its row while it is known, a freed row is used again. Arrays grow by doubling; columns
 are handed out cut to `count` rows (the highest row in use plus one); a row without a node has `exists` False.
-Only the snapshot writes here.
+Only the snapshot writes here, and for as long as it is open an overlay.
 
 Amounts of resources are whole numbers kept as float64: exact below 2^53 (9 PB, 9 trillion cores), a quarter of the time
 of int64 where something is divided, and a sum of absurd requests saturates instead of wrapping around.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Final, TypeVar, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from scheduler.api.requests import CPU, MEMORY, HostPort
 from scheduler.api.types import Node, Taint
 from scheduler.core.cache.interning import Interned
 from scheduler.core.cache.node_info import NodeInfo
-from scheduler.core.framework.types import BoolArray, FloatArray, IntArray
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo
 
 A = TypeVar("A", BoolArray, FloatArray, IntArray)
 
@@ -93,34 +93,39 @@ class PortTable:
     """Which host ports are taken on which rows.
 
     Attributes:
-        rows: (protocol, port) to the host IPs on which it is taken, each with the rows.
+        rows: (protocol, port) to the host IPs on which it is taken, each with the rows and the number of their pods
+            that take it.
     """
 
     __slots__ = ("_by_row", "rows")
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[str, int], dict[str, set[int]]] = {}
-        self._by_row: dict[int, frozenset[HostPort]] = {}
+        self.rows: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+        self._by_row: dict[int, dict[HostPort, int]] = {}
 
-    def write(self, row: int, ports: Collection[HostPort]) -> None:
-        """Replace what is known of the row's ports."""
-        before = self._by_row.get(row)
-        if not ports and before is None:
+    def write(self, row: int, ports: Mapping[HostPort, int]) -> None:
+        """Replace what is known of the row's ports; values are numbers of pods."""
+        before = self._by_row.pop(row, None)
+        if before is None and not ports:
             return
-        before, after = before or frozenset(), frozenset(ports)
-        for port in before - after:
-            by_ip = self.rows[port.protocol, port.port]
-            by_ip[port.ip].discard(row)
-            if not by_ip[port.ip]:
-                del by_ip[port.ip]
-            if not by_ip:
-                del self.rows[port.protocol, port.port]
-        for port in after - before:
-            self.rows.setdefault((port.protocol, port.port), {}).setdefault(port.ip, set()).add(row)
-        if after:
-            self._by_row[row] = after
-        else:
-            del self._by_row[row]
+        for port, pods in (before or {}).items():
+            self.count(row, port, -pods)
+        for port, pods in ports.items():
+            self.count(row, port, pods)
+        if ports:
+            self._by_row[row] = dict(ports)
+
+    def count(self, row: int, port: HostPort, pods: int) -> None:
+        """So many more pods (or, negative, fewer) take the port on the row."""
+        by_ip = self.rows.setdefault((port.protocol, port.port), {})
+        using = by_ip.setdefault(port.ip, {})
+        using[row] = using.get(row, 0) + pods
+        if not using[row]:
+            del using[row]
+        if not using:
+            del by_ip[port.ip]
+        if not by_ip:
+            del self.rows[port.protocol, port.port]
 
 
 class NodeColumns:
@@ -291,6 +296,16 @@ class NodeColumns:
         for name, column in self._requested.items():
             column[row] = requested.get(name, 0)
         self.ports.write(row, info.used_ports)
+
+    def count_pod(self, row: int, pod: PodInfo, sign: int) -> None:
+        """Count a pod in (1) or out (-1); called by an overlay, which takes it back itself."""
+        self._pod_count[row] += sign
+        self._non_zero_cpu_milli[row] += sign * pod.requests.non_zero_cpu_milli
+        self._non_zero_memory_bytes[row] += sign * pod.requests.non_zero_memory_bytes
+        for name, amount in pod.requests.amounts:
+            self._resource(self._requested, name)[row] += sign * amount
+        for port in pod.host_ports:
+            self.ports.count(row, port, sign)
 
     def _forget_name(self, row: int, name: str, node: Node | None) -> None:
         previous = self.names[row]

@@ -4,22 +4,28 @@ from scheduler.core.cache.anti_affinity import ExistingAntiAffinity
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.change_log import ChangeLog
 from scheduler.core.cache.columns import NodeColumns
+from scheduler.core.cache.node_info import NodeInfo
+from scheduler.core.cache.nominator import Nominator
+from scheduler.core.cache.overlay import Overlay
 
 
 class Snapshot:
     """Columns as of the last `refresh`, with logs of what changed, so that kept results can be caught up.
 
-    Nothing but `refresh` changes it: between two refreshes a cycle reads one state.
+    Nothing but `refresh` changes it: between two refreshes a cycle reads one state. An `overlay` changes it for as long
+    as it is open.
 
     Attributes:
         nodes: the columns.
+        nominator: pods that hold room on a node until they are placed there.
         node_changes: rows whose Node object changed, came or went.
-        row_changes: rows whose Node object or pods changed.
+        row_changes: rows whose Node object, pods or nominated pods changed.
         generation: number of refreshes that brought a change.
     """
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, nominator: Nominator | None = None) -> None:
         self.nodes = NodeColumns()
+        self.nominator = nominator or Nominator()
         self.node_changes = ChangeLog()
         self.row_changes = ChangeLog()
         self.generation = 0
@@ -30,8 +36,23 @@ class Snapshot:
         """Required anti-affinity terms of placed pods."""
         return self._cache.existing_anti_affinity
 
+    def node_info(self, row: int) -> NodeInfo | None:
+        """The node of a row with its pods; None for a row without a node."""
+        return self._cache.node_info(self.nodes.names[row]) if self.nodes.exists[row] else None
+
+    def overlay(self) -> Overlay:
+        """Tentative placements, for as long as the context lasts."""
+        return Overlay(self.nodes)
+
     def refresh(self) -> None:
         """Bring in what the cache learnt; the cost is proportional to the rows that changed. Start of every cycle."""
+        self._refresh_nodes()
+        for name in self.nominator.take_changes():
+            row = self.nodes.row_of(name)
+            if row is not None:
+                self.row_changes.append(row)
+
+    def _refresh_nodes(self) -> None:
         changes = self._cache.take_changes()
         if not changes.nodes and not changes.usage:
             return

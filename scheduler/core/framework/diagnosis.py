@@ -70,6 +70,14 @@ class NodeVerdicts:
             grouped.append((self._status_of(index, pair - (index << 32)), count))
         return grouped
 
+    def reason_counts(self) -> Counter[str]:
+        """Rejected nodes by reason text; a node may count in several."""
+        counts: Counter[str] = Counter()
+        for status, number in self.grouped():
+            for reason in status.reasons:
+                counts[reason.text] += number
+        return counts
+
     def _status_of(self, plugin_index: int, verdict: int) -> Status:
         plugin = self.filters[plugin_index]
         status = plugin.status(self.pod, verdict)
@@ -99,12 +107,9 @@ class Diagnosis:
 
     def reason_counts(self) -> Counter[str]:
         """Nodes by reason text; a node may count in several."""
-        counts: Counter[str] = Counter()
         if self.verdicts is None:
-            return counts
-        for status, number in self.verdicts.grouped():
-            for reason in status.reasons:
-                counts[reason.text] += number
+            return Counter()
+        counts = self.verdicts.reason_counts()
         if self.verdicts.left_out is not None and self.left_out_count:
             for reason in self.verdicts.left_out.reasons:
                 counts[reason.text] += self.left_out_count
@@ -117,10 +122,15 @@ class Diagnosis:
         if self.rejection is not None:
             causes = f" {self.rejection.message}."
         else:
-            parts = sorted(f"{count} {text}" for text, count in self.reason_counts().items())
-            causes = f" {', '.join(parts)}." if parts else ""
+            causes = counted(self.reason_counts())
         tail = f" {self.post_filter_message}" if self.post_filter_message else ""
         return f"0/{self.nodes} nodes are available:{causes}{tail}"
+
+
+def counted(reasons: Counter[str]) -> str:
+    """Numbers of nodes by reason, as messages write them: sorted as text, after a blank; empty without any."""
+    parts = sorted(f"{count} {text}" for text, count in reasons.items())
+    return f" {', '.join(parts)}." if parts else ""
 
 
 def rejected_on_one_node(status: Status) -> str:

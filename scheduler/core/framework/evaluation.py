@@ -8,6 +8,9 @@ Results about rows are kept in two layers, both keyed by plugin signatures and c
   row of it is out of date, and only for the pods that come to use it again.
 
 Plugins that depend on the cluster are asked in every cycle on top of that.
+
+Nominated pods of no lower priority count as if they were placed: on a node that has some, the filters must pass with
+them, and then without them too, for a pod may depend on what is not there yet.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
@@ -46,6 +50,7 @@ NO_NODE: Final = -1
 INFEASIBLE: Final = -1
 """Total of a row that is not feasible."""
 
+_ROW_BY_ROW: Final = (Depends.ROW, Depends.CLUSTER)
 _FRESH_ENTRIES: Final = 16
 _SEEN_KEYS: Final = 10_000
 _FEW_ROWS: Final = 8
@@ -85,6 +90,17 @@ class Outcome:
     feasible: int
     raw_of_nodes: Sequence[tuple[ScorePart, IntArray]] = ()
     best: BestRows | None = None
+
+    def correct(self, row: int, rejected_by: int, verdict: int) -> None:
+        """Replace the answer about one row by a rejection; what was kept for other pods stays as it is."""
+        position = row if isinstance(self.rows, slice) else int(np.flatnonzero(self.rows == row)[0])
+        self.feasible -= self.rejected_by.item(position) == FEASIBLE
+        self.rejected_by, self.verdicts, self.totals = (
+            self.rejected_by.copy(), self.verdicts.copy(), self.totals.copy()
+        )  # fmt: skip
+        self.rejected_by[position], self.verdicts[position] = rejected_by, verdict
+        self.totals[position] = INFEASIBLE
+        self.best = None
 
     def row(self, position: int) -> int:
         """The row that stands at a position of the arrays."""
@@ -261,6 +277,8 @@ class RowEvaluations:
         asked = self._active(self._filters, pod, snapshot)
         active = [f for f in asked if f[1].name not in skipped]
         self._merge_filters(active, state, pod, snapshot, rows, rejected_by, verdicts)
+        check = RowCheck(self._recorder, state, pod, snapshot, None, active, pod.uid)
+        self._count_nominated(check, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
         raw: dict[str, IntArray] = {}
         weighted: dict[str, IntArray] = {}
@@ -281,6 +299,16 @@ class RowEvaluations:
             raw=raw,
             weighted=weighted,
         )
+
+    def row_check(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, skipped: frozenset[str]) -> RowCheck:
+        """The pod's filters, to be asked about single rows; `skipped` names plugins whose PreFilter said SKIP."""
+        part_key = self._signatures(pod, snapshot, Depends.NODE)
+        part = self._part(state, pod, snapshot, part_key)
+        filters = [f for depends in _ROW_BY_ROW for f in self._active(self._filters_by[depends], pod, snapshot)]
+        active = sorted((f for f in filters if f[1].name not in skipped), key=itemgetter(0))
+        depends_on_cluster = any(plugin.depends is Depends.CLUSTER for _, plugin in active)
+        kept_by = None if depends_on_cluster else (part_key, self._signatures(pod, snapshot, Depends.ROW))
+        return RowCheck(self._recorder, state, pod, snapshot, part, active, pod.uid, kept_by)
 
     # --- kept layers
 
@@ -328,7 +356,9 @@ class RowEvaluations:
     def _whole(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Whole:
         part_key = self._signatures(pod, snapshot, Depends.NODE)
         part = self._part(state, pod, snapshot, part_key)
-        key = (part_key, self._signatures(pod, snapshot, Depends.ROW))
+        # Pods of one level see the same nominated pods.
+        level = snapshot.nominator.level(pod.priority)
+        key = (part_key, self._signatures(pod, snapshot, Depends.ROW), level)
         whole = self._wholes.get(key)
         if whole is None or whole.part is not part:
             scores = [s for s in self._scores_by[Depends.ROW] if s.plugin.score_signature(pod, snapshot) is not None]
@@ -349,6 +379,8 @@ class RowEvaluations:
         rejected_by = whole.part.rejected_by[rows].copy()
         verdicts = whole.part.verdicts[rows].copy()
         self._merge_filters(whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
+        check = RowCheck(self._recorder, state, pod, snapshot, whole.part, whole.filter_plugins, "")
+        self._count_nominated(check, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
         scores = whole.part.scores[rows].copy()
         for s in whole.score_plugins:
@@ -366,17 +398,9 @@ class RowEvaluations:
 
     def _catch_up_row(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> None:
         part = whole.part
-        rejected_by = part.rejected_by.item(row)
-        verdict = part.verdicts.item(row)
-        for index, plugin in whole.filter_plugins:
-            if index > rejected_by:
-                continue
-            started = self._recorder.clock() if state.record_plugin_metrics else 0.0
-            answer = plugin.filter_row(state, pod, snapshot, row)
-            if state.record_plugin_metrics:
-                self._measure(plugin, "Filter", started, rejects=answer != 0)
-            if answer:
-                rejected_by, verdict = index, answer
+        rejected_by, verdict = RowCheck(self._recorder, state, pod, snapshot, part, whole.filter_plugins, "").rejection(
+            row
+        )
         score = INFEASIBLE
         if rejected_by == FEASIBLE:
             score = part.scores.item(row)
@@ -387,7 +411,7 @@ class RowEvaluations:
                     check_bounds(s.plugin, np.array([points]), np.ones(1, np.bool_))
                 score += s.weight * points
                 if state.record_plugin_metrics:
-                    self._measure(s.plugin, "Score", started)
+                    _measure(self._recorder, s.plugin, "Score", started)
         whole.feasible += (rejected_by == FEASIBLE) - (whole.rejected_by.item(row) == FEASIBLE)
         whole.rejected_by[row] = rejected_by
         whole.verdicts[row] = verdict
@@ -400,7 +424,7 @@ class RowEvaluations:
         started = self._recorder.clock() if state.record_plugin_metrics else 0.0
         scores = part.plugin.score(state, pod, snapshot, rows, feasible)
         if state.record_plugin_metrics:
-            self._measure(part.plugin, "Score", started)
+            _measure(self._recorder, part.plugin, "Score", started)
         return scores
 
     def _final_score(
@@ -410,10 +434,6 @@ class RowEvaluations:
         scores = self._score(part, state, pod, snapshot, rows, feasible)
         check_bounds(part.plugin, scores, feasible)
         return scores if part.weight == 1 else part.weight * scores
-
-    def _measure(self, plugin: Plugin, extension_point: str, started: float, *, rejects: bool = False) -> None:
-        status = "Unschedulable" if rejects else "Success"
-        self._recorder.plugin(plugin.name, extension_point, status, self._recorder.clock() - started)
 
     @staticmethod
     def _active(
@@ -437,11 +457,85 @@ class RowEvaluations:
             answer = plugin.filter(state, pod, snapshot, rows)
             rejects = bool(answer.any())
             if state.record_plugin_metrics:
-                self._measure(plugin, "Filter", started, rejects=rejects)
+                _measure(self._recorder, plugin, "Filter", started, rejects=rejects)
             if rejects:
                 first = (answer != 0) & (rejected_by > index)
                 rejected_by[first] = index
                 verdicts[first] = answer[first]
+
+    def _count_nominated(self, check: RowCheck, rows: Rows, rejected_by: Int8Array, verdicts: IntArray) -> None:
+        """Correct the verdicts of those `rows` on which nominated pods count."""
+        for row in check.rows_with_nominated():
+            if isinstance(rows, slice):
+                rejected_by[row], verdicts[row] = check.rejection(row)
+            else:
+                for position in np.flatnonzero(rows == row).tolist():
+                    rejected_by[position], verdicts[position] = check.rejection(row)
+
+
+@dataclass(slots=True)
+class RowCheck:
+    """One pod's filters, asked about one row at a time as the columns stand, overlays included.
+
+    Attributes:
+        part: the verdicts that depend on Node objects alone, caught up; None when `filter_plugins` are to find them.
+        filter_plugins: those to ask that have something to say, each with its index in the profile's order.
+        except_uid: a pod whose nomination does not count: the one that is tried itself. Kept results count them all.
+        kept_by: what answers may be kept by, together with the level of nominated pods; None when they depend on more
+            than the row.
+    """
+
+    recorder: CycleRecorder
+    state: CycleState
+    pod: PodInfo
+    snapshot: Snapshot
+    part: NodePart | None
+    filter_plugins: Sequence[tuple[int, FilterPlugin]]
+    except_uid: str
+    kept_by: Hashable = None
+
+    def rejection(self, row: int) -> tuple[int, int]:
+        """`rejected_by` and verdict of a row."""
+        nominated = self._nominated_on(self.snapshot.nodes.names[row])
+        if nominated:
+            with self.snapshot.overlay() as overlay:
+                for other in nominated:
+                    overlay.add_pod(row, other)
+                answer = self._first_rejection(row)
+            if answer[0] != FEASIBLE:
+                return answer
+        return self._first_rejection(row)
+
+    def rows_with_nominated(self) -> list[int]:
+        """Rows on which nominated pods count for the pod."""
+        nominator = self.snapshot.nominator
+        if nominator.level(self.pod.priority) is None:
+            return []
+        rows = (self.snapshot.nodes.row_of(name) for name in nominator.nodes() if self._nominated_on(name))
+        return [row for row in rows if row is not None]
+
+    def _nominated_on(self, node_name: str) -> list[PodInfo]:
+        return [
+            other
+            for other in self.snapshot.nominator.on_node(node_name)
+            if other.priority >= self.pod.priority and other.uid != self.except_uid
+        ]
+
+    def _first_rejection(self, row: int) -> tuple[int, int]:
+        rejected_by, verdict = FEASIBLE, 0
+        if self.part is not None:
+            rejected_by, verdict = self.part.rejected_by.item(row), self.part.verdicts.item(row)
+        measured = self.state.record_plugin_metrics
+        for index, plugin in self.filter_plugins:
+            if index > rejected_by:
+                break
+            started = self.recorder.clock() if measured else 0.0
+            answer = plugin.filter_row(self.state, self.pod, self.snapshot, row)
+            if measured:
+                _measure(self.recorder, plugin, "Filter", started, rejects=answer != 0)
+            if answer:
+                return index, answer
+        return rejected_by, verdict
 
 
 @dataclass(slots=True, kw_only=True)
@@ -455,6 +549,13 @@ class FullEvaluation(Outcome):
 
     raw: dict[str, IntArray]
     weighted: dict[str, IntArray]
+
+
+def _measure(
+    recorder: CycleRecorder, plugin: Plugin, extension_point: str, started: float, *, rejects: bool = False
+) -> None:
+    status = "Unschedulable" if rejects else "Success"
+    recorder.plugin(plugin.name, extension_point, status, recorder.clock() - started)
 
 
 def _scored_by(plugin: ScorePlugin) -> Depends:

@@ -29,7 +29,10 @@ from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, QueuedP
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
+    from scheduler.core.framework.best_rows import Rng
     from scheduler.core.framework.cycle_state import CycleState
+    from scheduler.core.framework.evaluation import RowCheck
+    from scheduler.core.framework.recorder import CycleRecorder
 
 _ANY_EVENT = RegisteredEvent(ClusterEvent(EventResource.WILDCARD, Action.ALL, "*"))
 _ONE_FEASIBLE = np.ones(1, np.bool_)
@@ -133,6 +136,54 @@ class FilterPlugin(Plugin):
     @abstractmethod
     def status(self, pod: PodInfo, verdict: int) -> Status:
         """The status that a non-zero `verdict` of `filter` about this pod stands for. Pure; called on demand."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt that found no node, as PostFilter plugins get it.
+
+    Attributes:
+        check: the pod's filters, to be asked about single rows, also on an overlay.
+        rows: nodes on which removing pods may help.
+        filters: the profile's filter plugins, which a check's answers index.
+        rng: for choices where nothing else decides.
+    """
+
+    state: CycleState
+    pod: PodInfo
+    snapshot: Snapshot
+    check: RowCheck
+    rows: RowIndex
+    filters: Sequence[FilterPlugin]
+    rng: Rng
+    recorder: CycleRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a PostFilter plugin came to.
+
+    Attributes:
+        status: why there is nothing to be done; None once room was found, or where nobody was asked.
+        message: what the pod's condition says of it.
+        node_name: the node to nominate the pod to; None for none.
+        victims: pods to be evicted from it.
+        clears_nomination: whether a nomination that the pod has from before is void.
+    """
+
+    status: Status | None = None
+    message: str = ""
+    node_name: str | None = None
+    victims: tuple[PodInfo, ...] = ()
+    clears_nomination: bool = False
+
+
+class PostFilterPlugin(Plugin):
+    """Makes room for a pod that fits nowhere."""
+
+    @abstractmethod
+    def post_filter(self, attempt: FailedAttempt) -> PostFilterResult:
+        """Called after a failed Filter or PreFilter; the first plugin that finds room ends it."""
 
 
 class Normalize(Enum):

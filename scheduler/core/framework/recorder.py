@@ -15,6 +15,9 @@ class CycleRecorder(Protocol):
     def plugin(self, plugin: str, extension_point: str, status: str, seconds: float) -> None:
         """One plugin ran in a cycle whose plugins are measured (one in ten)."""
 
+    def preemption_attempt(self) -> None:
+        """Preemption was asked to make room for a pod."""
+
 
 class SilentRecorder:
     """Records nothing: simulate, replay and tests."""
@@ -27,4 +30,7 @@ class SilentRecorder:
         """Dropped."""
 
     def plugin(self, plugin: str, extension_point: str, status: str, seconds: float) -> None:
+        """Dropped."""
+
+    def preemption_attempt(self) -> None:
         """Dropped."""

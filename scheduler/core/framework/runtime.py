@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from scheduler.config.resolution import ProfilePlugins
@@ -15,10 +15,13 @@ from scheduler.core.framework.events import RegisteredEvent
 from scheduler.core.framework.interface import (
     BindPlugin,
     Depends,
+    FailedAttempt,
     FilterPlugin,
     Handle,
     Plugin,
     PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
     PreBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
@@ -96,6 +99,7 @@ class Framework:
         self.scores = tuple(
             ScorePart(plugin, plugins.weights[plugin.name]) for plugin in self._implementing(ScorePlugin, plugins.score)
         )
+        self._post_filters = self._implementing(PostFilterPlugin, plugins.post_filter)
         self._reserve = self._implementing(ReservePlugin, plugins.reserve)
         self._pre_bind = self._implementing(PreBindPlugin, plugins.pre_bind)
         self._bind = self._implementing(BindPlugin, plugins.bind)
@@ -194,6 +198,31 @@ class Framework:
         if len(self._remembered) > _REMEMBERED_PRE_FILTERS:
             self._remembered.popitem(last=False)
         return answer
+
+    @property
+    def has_post_filter(self) -> bool:
+        """Whether some plugin may make room for a pod that fits nowhere."""
+        return bool(self._post_filters)
+
+    def post_filter(self, attempt: FailedAttempt) -> PostFilterResult:
+        """Ask the PostFilter plugins in order until one finds room, or knows that none can be had.
+
+        Raises:
+            PluginError: a plugin gave an error.
+        """
+        result = PostFilterResult()
+        messages: list[str] = []
+        for plugin in self._post_filters:
+            answer = plugin.post_filter(attempt)
+            status = answer.status
+            if status is None or status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return answer
+            if not status.code.rejected:
+                raise PluginError(plugin.name, "PostFilter", status.message)
+            if answer.message:
+                messages.append(answer.message)
+            result = replace(answer, clears_nomination=answer.clears_nomination or result.clears_nomination)
+        return replace(result, message=", ".join(messages))
 
     # --- binding cycle
 

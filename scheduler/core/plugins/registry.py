@@ -5,12 +5,14 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from scheduler.config.plugin_args import (
+    DefaultPreemptionArgs,
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
 )
 from scheduler.core.framework.registry import PluginFactory
 from scheduler.core.plugins.default_binder import DefaultBinder
+from scheduler.core.plugins.default_preemption import DefaultPreemption
 from scheduler.core.plugins.image_locality import ImageLocality
 from scheduler.core.plugins.node_affinity import NodeAffinity
 from scheduler.core.plugins.node_name import NodeName
@@ -40,6 +42,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         NodeAffinity.name: lambda args, handle: NodeAffinity(_args(NodeAffinityArgs, args)),
         NodePorts.name: lambda args, handle: NodePorts(),
         NodeResourcesFit.name: lambda args, handle: NodeResourcesFit(_args(NodeResourcesFitArgs, args)),
+        DefaultPreemption.name: lambda args, handle: DefaultPreemption(_args(DefaultPreemptionArgs, args)),
         NodeResourcesBalancedAllocation.name: lambda args, handle: NodeResourcesBalancedAllocation(
             _args(NodeResourcesBalancedAllocationArgs, args)
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from scheduler.api.types import PodAffinity, PodAntiAffinity
+from scheduler.api.types import Pod, PodAffinity, PodAntiAffinity
 from scheduler.api.volumes import UNREAD_KINDS
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import PreFilterPlugin, PreFilterResult
@@ -28,7 +28,7 @@ class UnsupportedFeatures(PreFilterPlugin):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult | Status | None:
         """A rejection that names the feature, None for a pod that is understood in full."""
-        for feature in _unsupported(pod):
+        for feature in unsupported(pod.pod):
             return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet")
         if snapshot.existing_anti_affinity.may_repel(pod):
             return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, _REPELLED)
@@ -42,8 +42,9 @@ class UnsupportedFeatures(PreFilterPlugin):
         )
 
 
-def _unsupported(pod: PodInfo) -> Iterator[str]:
-    spec = pod.pod.spec
+def unsupported(pod: Pod) -> Iterator[str]:
+    """What the pod uses that is not supported yet, by name."""
+    spec = pod.spec
     if spec.topology_spread_constraints:
         yield "topologySpreadConstraints"
     if spec.affinity is not None:

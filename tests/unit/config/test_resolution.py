@@ -32,7 +32,7 @@ def test_equals_kube_scheduler(golden: dict[str, Any]) -> None:
 def test_the_default_profile() -> None:
     """Without a word the supported default plugins run in kube-scheduler's order with its weights."""
     plugins = load().plugins["podium"]
-    assert plugins.pre_enqueue == ("SchedulingGates",)
+    assert plugins.pre_enqueue == ("SchedulingGates", "DefaultPreemption")
     assert plugins.queue_sort == ("PrioritySort",)
     assert plugins.filter == (
         "NodeName",
@@ -51,8 +51,9 @@ def test_the_default_profile() -> None:
     }
     assert plugins.score == tuple(plugins.weights)
     assert plugins.bind == ("DefaultBinder",)
-    assert plugins.post_filter == plugins.reserve == plugins.permit == plugins.pre_bind == plugins.post_bind == ()
-    assert "DefaultPreemption" not in plugins.names()
+    assert plugins.post_filter == ("DefaultPreemption",)
+    assert plugins.reserve == plugins.permit == plugins.pre_bind == plugins.post_bind == ()
+    assert "InterPodAffinity" not in plugins.names()
 
 
 def test_named_ones_come_first_then_multi_point_then_the_others() -> None:

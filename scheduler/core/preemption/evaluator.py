@@ -1,0 +1,213 @@
+"""What preemption would do on each node, and which node it is done on.
+
+A dry run of a node (`select_victims_on_node`) is kept for pods that read alike and have one priority, and made again
+only when the node, its pods or the pods nominated to it change: of a thousand equal preemptors only the first one pays
+for all nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from scheduler.core.framework.diagnosis import NodeVerdicts, counted
+from scheduler.core.framework.evaluation import FEASIBLE, Int8Array
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
+from scheduler.core.preemption.pick_node import pick_one_node_for_preemption
+from scheduler.core.preemption.victims import (
+    NOTHING_TO_REMOVE,
+    Rejection,
+    earliest_start,
+    priority_sum,
+    select_victims_on_node,
+)
+
+if TYPE_CHECKING:
+    from scheduler.config.plugin_args import DefaultPreemptionArgs
+    from scheduler.core.cache.snapshot import Snapshot
+    from scheduler.core.framework.interface import FailedAttempt
+
+NO_VICTIMS_FOUND: Final = "No preemption victims found for incoming pod"
+NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
+
+_NO_VICTIMS: Final = np.iinfo(np.int64).min
+_KEPT: Final = 32
+
+
+@dataclass(slots=True)
+class DryRuns:
+    """The dry runs of all nodes for one kind of preemptor; arrays have an entry a row.
+
+    Attributes:
+        pod: the one they were made for first, held so that identities in the key stay taken.
+        position: of the log of changed rows.
+        known: whether the row's entries are of the node as it is now.
+        rejected_by: FEASIBLE where removing `victims` makes room; else as `select_victims_on_node` says.
+        verdicts: the verdict of the filter in `rejected_by`.
+        highest_priority: of the victims; the least number there is without any.
+        priority_sums: Σ (priority + 2^31) of the victims.
+        victim_counts: how many.
+        latest_start: the negative of when the first of the most important victims started (epoch seconds).
+        victims: by row, most important first.
+    """
+
+    pod: PodInfo
+    position: int
+    known: BoolArray
+    rejected_by: Int8Array
+    verdicts: IntArray
+    highest_priority: IntArray
+    priority_sums: IntArray
+    victim_counts: IntArray
+    latest_start: FloatArray
+    victims: dict[int, tuple[PodInfo, ...]]
+
+    @classmethod
+    def empty(cls, pod: PodInfo, snapshot: Snapshot) -> DryRuns:
+        """Nothing is known yet."""
+        count = snapshot.nodes.count
+        return cls(
+            pod,
+            snapshot.row_changes.end,
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.int8),
+            np.zeros(count, np.int32),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.float64),
+            {},
+        )
+
+    def forget_changed(self, snapshot: Snapshot) -> None:
+        """Rows that changed since the last time are unknown again."""
+        changed = snapshot.row_changes.since(self.position)
+        if changed is None:
+            self.known[:] = False
+        elif changed:
+            self.known[changed] = False
+        self.position = snapshot.row_changes.end
+
+    def write(self, row: int, answer: tuple[PodInfo, ...] | Rejection) -> None:
+        """Take a row's dry run."""
+        self.known[row] = True
+        if isinstance(answer, Rejection):
+            self.rejected_by[row], self.verdicts[row] = answer
+            self.victims.pop(row, None)
+            return
+        self.rejected_by[row] = FEASIBLE
+        self.victims[row] = answer
+        self.highest_priority[row] = answer[0].priority if answer else _NO_VICTIMS
+        self.priority_sums[row] = priority_sum(answer)
+        self.victim_counts[row] = len(answer)
+        self.latest_start[row] = -earliest_start(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The nodes looked at for one preemptor.
+
+    Attributes:
+        looked_at: rows with a dry run.
+        rows: those of them where preemption makes room.
+    """
+
+    runs: DryRuns
+    looked_at: RowIndex
+    rows: RowIndex
+
+    def best(self) -> RowIndex:
+        """The rows with the least harm, lowest first; several when nothing tells them apart.
+
+        A node that needs no victims; the lowest priority of the highest victim; the smallest Σ (priority + 2^31); the
+        fewest victims; the latest start of the one that started first among the highest. Kubernetes 1.8 had neither the
+        shift by 2^31 nor the start times.
+        """
+        runs = self.runs
+        criteria = (runs.highest_priority, runs.priority_sums, runs.victim_counts, runs.latest_start)
+        return pick_one_node_for_preemption(self.rows, criteria)
+
+
+class Evaluator:
+    """Dry runs of one profile's preemptors. Used by DefaultPreemption within a cycle."""
+
+    def __init__(self, args: DefaultPreemptionArgs) -> None:
+        self._args = args
+        self._kept: OrderedDict[Hashable, DryRuns] = OrderedDict()
+
+    def candidates(self, attempt: FailedAttempt) -> Candidates:
+        """A dry run of each node where preemption may help, or of as many as the args say."""
+        runs = self._runs(attempt)
+        rows = self._rotated(attempt)
+        wanted = self._wanted(len(rows))
+        if wanted < len(rows):
+            rows = self._first_found(attempt, runs, rows, wanted)
+        else:
+            self._run(attempt, runs, rows)
+        return Candidates(runs, rows, np.sort(rows[runs.rejected_by[rows] == FEASIBLE]))
+
+    def _runs(self, attempt: FailedAttempt) -> DryRuns:
+        pod, snapshot, kept_by = attempt.pod, attempt.snapshot, attempt.check.kept_by
+        if kept_by is None:
+            return DryRuns.empty(pod, snapshot)
+        key = (kept_by, snapshot.nominator.level(pod.priority), pod.priority)
+        runs = self._kept.get(key)
+        if runs is None or len(runs.known) != snapshot.nodes.count:
+            runs = self._kept[key] = DryRuns.empty(pod, snapshot)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        runs.forget_changed(snapshot)
+        return runs
+
+    def _run(self, attempt: FailedAttempt, runs: DryRuns, rows: RowIndex) -> None:
+        for row in rows[~runs.known[rows]].tolist():
+            node = attempt.snapshot.node_info(row)
+            if node is not None:
+                runs.write(row, select_victims_on_node(attempt.check, node))
+
+    def _first_found(self, attempt: FailedAttempt, runs: DryRuns, rows: RowIndex, wanted: int) -> RowIndex:
+        """`rows` up to the one with which there are as many candidates as wanted."""
+        found = 0
+        for position in range(len(rows)):
+            self._run(attempt, runs, rows[position : position + 1])
+            found += int(runs.rejected_by[rows[position]] == FEASIBLE)
+            if found >= wanted:
+                return rows[: position + 1]
+        return rows
+
+    def _rotated(self, attempt: FailedAttempt) -> RowIndex:
+        """The rows from a random one on, so that a limited search does not always begin with the same nodes."""
+        if not self._is_limited or not len(attempt.rows):
+            return attempt.rows
+        return np.roll(attempt.rows, -attempt.rng.randrange(len(attempt.rows)))
+
+    def _wanted(self, potential: int) -> int:
+        """Number of candidates to be found: kube-scheduler's max(percentage, absolute); all of them without args."""
+        args = self._args
+        if args.min_candidate_nodes_percentage is None or args.min_candidate_nodes_absolute is None:
+            return potential
+        share = potential * args.min_candidate_nodes_percentage // 100
+        return min(potential, max(share, args.min_candidate_nodes_absolute))
+
+    @property
+    def _is_limited(self) -> bool:
+        return self._args.min_candidate_nodes_percentage is not None
+
+
+def nothing_found_message(attempt: FailedAttempt, candidates: Candidates) -> str:
+    """Why preemption makes no room anywhere, as kube-scheduler writes it: nodes by what stands against them."""
+    nodes = attempt.snapshot.nodes.existing
+    runs, rows = candidates.runs, candidates.looked_at
+    stopped_by = runs.rejected_by[rows]
+    reasons = Counter({NOT_HELPFUL: nodes - len(rows), NO_VICTIMS_FOUND: int(np.sum(stopped_by == NOTHING_TO_REMOVE))})
+    rejected = rows[stopped_by >= 0]
+    verdicts = NodeVerdicts(
+        attempt.pod, (), None, runs.rejected_by[rejected], runs.verdicts[rejected], attempt.filters
+    )  # fmt: skip
+    reasons.update(verdicts.reason_counts())
+    return f"0/{nodes} nodes are available:{counted(+reasons)}"
