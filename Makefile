@@ -67,7 +67,12 @@ typecheck: $(STAMP) ## mypy, strict
 .PHONY: presubmit
 presubmit: lint typecheck test ## All that must be green before a change is handed in
 
+.PHONY: manifests
+manifests: $(STAMP) ## Render deploy/ anew from the chart
+	@$(BIN)/python -m tests.chart
+
 .PHONY: lock
 lock: $(STAMP) ## Lock the dependencies anew, with hashes (needs uv)
 	@uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet pyproject.toml -o requirements.txt
 	@uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet pyproject.toml --extra dev -o requirements-dev.txt
+	@echo hatchling | uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet --constraint requirements-dev.txt - -o requirements-build.txt

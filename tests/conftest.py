@@ -4,17 +4,23 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.controlplane.build import BuildError, build_all
+from tests.controlplane.build import CONTROL_PLANE_MODULES, BuildError, binary, build_all
 from tests.controlplane.clean_state import CleanState
 from tests.controlplane.client import Client
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fault_proxy import FaultProxy
 
-_FIXTURES = {"control_plane", "fresh_control_plane"}
+_MODULES = {
+    "control_plane": CONTROL_PLANE_MODULES,
+    "fresh_control_plane": CONTROL_PLANE_MODULES,
+    "helm": ("helm",),
+}
+"""What must be built for a test that takes one of these fixtures."""
 _running: list[ControlPlane] = []
 
 
@@ -74,6 +80,12 @@ def fresh_control_plane() -> Iterator[Callable[..., ControlPlane]]:
         yield start
 
 
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The real Helm; taken by tests that run it, so that it is built before the first test."""
+    return binary("helm")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--soak`."""
     parser.addoption("--soak", action="store_true", help="also run the long versions of tests, marked `soak`")
@@ -82,7 +94,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need a control plane, and leave out long versions that nobody asked for."""
     for item in items:
-        if _needs_control_plane(item):
+        if _modules_for(item):
             item.add_marker("network")
     if not config.getoption("soak"):
         long_versions = [item for item in items if item.get_closest_marker("soak")]
@@ -92,11 +104,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Build the control plane before the first test, whose time limit a build would exceed."""
-    if session.config.option.collectonly or not any(map(_needs_control_plane, session.items)):
+    """Build what the tests need before the first one, whose time limit a build would exceed."""
+    if session.config.option.collectonly:
         return
     try:
-        build_all()
+        build_all(sorted(set().union(*map(_modules_for, session.items))))
     except BuildError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.INTERNAL_ERROR)
 
@@ -105,11 +117,12 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the end of the components' logs to the report of a test that failed."""
     report = yield
-    if report.failed and _needs_control_plane(item):
+    if report.failed and _modules_for(item):
         for running in _running:
             report.sections += [(f"log of {name}", text) for name, text in running.log_tails().items()]
     return report
 
 
-def _needs_control_plane(item: pytest.Item) -> bool:
-    return not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+def _modules_for(item: pytest.Item) -> set[str]:
+    """The modules that must be built for a test."""
+    return {module for fixture in getattr(item, "fixturenames", ()) for module in _MODULES.get(fixture, ())}

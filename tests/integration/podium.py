@@ -94,18 +94,21 @@ class Podiums:
         control_plane: ControlPlane,
         *arguments: str,
         proxy: FaultProxy | None = None,
+        kubeconfig: Path | None = None,
         expected_faults: Sequence[str] = (),
         wait_until_ready: bool = True,
     ) -> PodiumProcess:
         """Start `podium run`, by default until it is ready.
 
-        `arguments` are flags of its own. Its calls go through `proxy` when there is one. `expected_faults` are regular
-        expressions of what its log may hold beside warnings.
+        `arguments` are flags of its own. Its calls go through `proxy` when there is one. With `kubeconfig` it is not
+        the user podium, who has the rights it needs, but whom that names. `expected_faults` are regular expressions of
+        what its log may hold beside warnings.
         """
-        with control_plane.client() as client:
-            let_schedule(client)
+        if kubeconfig is None:
+            with control_plane.client() as client:
+                let_schedule(client)
+            kubeconfig = (control_plane if proxy is None else proxy).kubeconfig(User.PODIUM)
         port = ReservedPort()
-        kubeconfig = (control_plane if proxy is None else proxy).kubeconfig(User.PODIUM)
         process = PodiumProcess(f"podium-{port.number}", kubeconfig, control_plane.directory, port.number, arguments)
         self._started.append((process, port, expected_faults))
         process.start()
