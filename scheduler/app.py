@@ -32,6 +32,7 @@ from scheduler.client.watch_decoding import Resource
 from scheduler.config.run_options import RunOptions
 from scheduler.config.view import configuration_view
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import PluginError
@@ -42,6 +43,7 @@ from scheduler.debugger import Debugger
 from scheduler.event_handlers import EventHandlers
 from scheduler.heartbeat import LoopHeartbeat
 from scheduler.pod_writer import PodWriter
+from scheduler.preemption_executor import PreemptionExecutor
 from scheduler.schedule_one import Profiles, ScheduleOne
 from scheduler.scheduler import Scheduler
 from scheduler.server import Endpoint, HealthChecks, ServerError, start_server
@@ -86,6 +88,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 @dataclass(slots=True)
 class _Core:
     cache: Cache
+    nominator: Nominator
     snapshot: Snapshot
     queue: SchedulingQueue
     handlers: EventHandlers
@@ -147,7 +150,7 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     for task in background:
         task.add_done_callback(lambda ended: _pass_on_fault(ended, fatal))
     try:
-        debugger = Debugger(core.cache, core.queue, transport, _PODS, _NODES)
+        debugger = Debugger(core.cache, core.nominator, core.queue, transport, _PODS, _NODES)
         return await _schedule_until_told(core, (pods, nodes), dispatcher, debugger, fatal)
     finally:
         for task in background:
@@ -164,8 +167,8 @@ def _pass_on_fault(ended: asyncio.Future[Any], fatal: asyncio.Future[None]) -> N
 
 def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Core:
     configuration = options.loaded.configuration
-    cache = Cache()
-    snapshot = Snapshot(cache)
+    cache, nominator = Cache(), Nominator()
+    snapshot = Snapshot(cache, nominator)
     frameworks = {
         str(profile.scheduler_name): Framework(
             str(profile.scheduler_name),
@@ -196,9 +199,12 @@ def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Co
         max_backoff_seconds=configuration.pod_max_backoff_seconds,
     )
     metrics.watch_gauges(lambda: SchedulerGauges(**queue.pending_counts(), **cache.sizes()))
-    handlers = EventHandlers(cache, queue, profiles.serves, time.monotonic, metrics.event_handled)
-    schedule_one = ScheduleOne(cache, queue, profiles, writer, metrics, scheduler.spawn, time.monotonic)
-    return _Core(cache, snapshot, queue, handlers, profiles, scheduler, schedule_one)
+    handlers = EventHandlers(cache, nominator, queue, profiles.serves, time.monotonic, metrics.event_handled)
+    preemption = PreemptionExecutor(cache, nominator, writer, metrics.preemption)
+    schedule_one = ScheduleOne(
+        cache, nominator, queue, profiles, writer, preemption, metrics, scheduler.spawn, time.monotonic
+    )
+    return _Core(cache, nominator, snapshot, queue, handlers, profiles, scheduler, schedule_one)
 
 
 def _informers(

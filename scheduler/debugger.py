@@ -11,6 +11,7 @@ from scheduler.client.errors import RequestError
 from scheduler.client.transport import Transport
 from scheduler.client.watch_decoding import Resource, decode_page
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 
 log = structlog.get_logger(__name__)
@@ -24,9 +25,16 @@ class Debugger:
     """Writes the state of the scheduler to the log. One per process, called on the scheduling loop."""
 
     def __init__(
-        self, cache: Cache, queue: SchedulingQueue, transport: Transport, pods: Resource, nodes: Resource
+        self,
+        cache: Cache,
+        nominator: Nominator,
+        queue: SchedulingQueue,
+        transport: Transport,
+        pods: Resource,
+        nodes: Resource,
     ) -> None:
         self._cache = cache
+        self._nominator = nominator
         self._queue = queue
         self._transport = transport
         self._pods = pods
@@ -45,6 +53,7 @@ class Debugger:
                 allocatable=info.allocatable,
                 requested=info.requested,
                 pods=[pod.key for pod in info.pods.values()],
+                nominated=[pod.key for pod in self._nominator.on_node(info.name)],
             )
         for place, waiting in self._queue.snapshot().items():
             log.info("queued pods", place=place.value, pods=[queued.pod_info.key for queued in waiting])

@@ -7,6 +7,9 @@ What a pod is to the scheduler decides where it goes::
     on a node (spec.nodeName)                         -> cache
     finished (Succeeded, Failed)                      -> out of both: it holds nothing any more
 
+A pod of ours that is not on a node yet may be nominated to one: then it holds room there, in the nominator. What the
+cycle nominated in memory stands until the pod's status says something new.
+
 Every handler runs on the scheduling loop, between two cycles.
 """
 
@@ -14,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from scheduler.api.types import Node, Pod
+from scheduler.api.types import Node, Pod, nominated_node
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -58,12 +62,14 @@ class EventHandlers:
     def __init__(
         self,
         cache: Cache,
+        nominator: Nominator,
         queue: SchedulingQueue,
         serves: Callable[[str], bool],
         clock: Callable[[], float],
         record_handled: Callable[[str, float], None],
     ) -> None:
         self._cache = cache
+        self._nominator = nominator
         self._queue = queue
         self._serves = serves
         self._clock = clock
@@ -82,6 +88,7 @@ class EventHandlers:
         elif self._serves(pod.spec.scheduler_name or ""):
             info = parse_pod(pod)
             if not self._cache.is_assumed(info.uid):
+                self._follow_nomination(None, info)
                 self._queue.add(info, self._started)
                 self._handled(UNSCHEDULED_POD_ADD)
 
@@ -91,7 +98,7 @@ class EventHandlers:
         if new.status.phase in _FINISHED:
             self.pod_deleted(new)
         elif not new.spec.node_name:
-            self._pending_updated(new)
+            self._pending_updated(old, new)
         elif not old.spec.node_name:
             self._assigned(parse_pod(new), new.spec.node_name)
         else:
@@ -102,13 +109,17 @@ class EventHandlers:
         self._started = self._clock()
         uid = pod.metadata.uid
         self._queue.delete(uid)
+        nominated = self._nominator.remove(uid)
         state = self._cache.pod_state(uid)
         if state is not None:
             self._cache.remove_pod(uid)
             self._move(ASSIGNED_POD_DELETE, state.pod, None)
+        elif nominated is not None:
+            self._move(ASSIGNED_POD_DELETE, parse_pod(pod), None)
 
     def _assigned(self, info: PodInfo, node_name: str) -> None:
         self._queue.delete(info.uid)
+        self._nominator.remove(info.uid)
         self._cache.add_pod(info, node_name)
         self._move(ASSIGNED_POD_ADD, None, info)
 
@@ -122,13 +133,30 @@ class EventHandlers:
         for event in pod_update_events(old, new, EventResource.ASSIGNED_POD):
             self._move(event, old, new)
 
-    def _pending_updated(self, pod: Pod) -> None:
+    def _pending_updated(self, old: Pod, pod: Pod) -> None:
         # A pod whose Binding is under way stays in flight and keeps the update for the case that the Binding fails; a
         # bound one whose echo is still to come must not enter the queue again.
         uid = pod.metadata.uid
         if self._serves(pod.spec.scheduler_name or "") and (uid in self._queue or not self._cache.is_assumed(uid)):
-            self._queue.update(parse_pod(pod), self._started)
+            info = parse_pod(pod)
+            self._follow_nomination(old, info)
+            self._queue.update(info, self._started)
             self._handled(UNSCHEDULED_POD_UPDATE)
+
+    def _follow_nomination(self, old: Pod | None, new: PodInfo) -> None:
+        """Take over what the pod's status says, if that is news; else only the newer object."""
+        if self._cache.is_assumed(new.uid):
+            return
+        before, now = None if old is None else nominated_node(old), nominated_node(new.pod)
+        held = self._nominator.node_of(new.uid)
+        wanted = held if now == before else now
+        if wanted is not None:
+            self._nominator.add(new, wanted)
+        elif held is not None:
+            self._nominator.remove(new.uid)
+        if held is not None and wanted != held:
+            # The room it held may be had by others.
+            self._move(ASSIGNED_POD_DELETE, new, None)
 
     # --- nodes
 
@@ -151,6 +179,8 @@ class EventHandlers:
         """A node is gone."""
         self._started = self._clock()
         self._cache.remove_node(node.metadata.name)
+        for pod in list(self._nominator.on_node(node.metadata.name)):
+            self._nominator.remove(pod.uid)
         self._move(NODE_DELETE, node, None)
 
     def _move(self, event: ClusterEvent, old: object | None, new: object | None) -> None:

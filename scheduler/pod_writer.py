@@ -11,6 +11,9 @@ whether the server acted, is resolved by reading the pod::
       +-+ no answer: again after a wait, for the assumption stands until it is known
 
 What was certainly not carried out (no connection, refused by the gate, any other 4xx) is not bound.
+
+A victim is deleted with its UID as precondition and its own grace period; that it is gone, or that another pod has its
+name now, is what was wanted.
 """
 
 from __future__ import annotations
@@ -18,13 +21,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from enum import Enum
 from functools import partial
 
 import msgspec
 import structlog
 
 from scheduler.api.decoding import decode_pod
-from scheduler.api.types import ObjectReference, PodCondition
+from scheduler.api.types import NOMINATED_NODE_ANNOTATION, ObjectReference, Pod, PodCondition, nominated_node
 from scheduler.client.api_dispatcher import ApiCall, ApiDispatcher, Priority
 from scheduler.client.backoff import Backoff
 from scheduler.client.errors import AnswerLost, Conflict, NotFound, RequestError, ServerError
@@ -35,6 +39,12 @@ from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo
 
 log = structlog.get_logger(__name__)
+
+
+class _Keep(Enum):
+    """Says of a patch that it leaves the nomination alone; None takes it back."""
+
+    NOMINATION = "nomination"
 
 
 class PodWriter(Handle):
@@ -111,11 +121,83 @@ class PodWriter(Handle):
         """Event FailedScheduling."""
         self._recorder(pod).record(_reference(pod), EventType.WARNING, "FailedScheduling", "Scheduling", message)
 
-    def set_condition(self, pod: PodInfo, condition: PodCondition) -> None:
-        """Patch the pod's condition of this type unless it says the same already."""
-        present = next((c for c in pod.pod.status.conditions or () if c.type == condition.type), None)
-        if present == condition:
+    def set_condition(self, pod: PodInfo, condition: PodCondition, *, clear_nomination: bool = False) -> None:
+        """Patch the pod's condition of this type unless it says the same already, and end its nomination if asked."""
+        clears = clear_nomination and nominated_node(pod.pod) is not None
+        if condition in (pod.pod.status.conditions or ()) and not clears:
             return
+        self._submit_patch(pod, None if clears else _Keep.NOMINATION, condition)
+
+    # --- preemption
+
+    async def read(self, pod: PodInfo) -> Pod | None:
+        """The pod as the API server has it; None when it is gone, also if another one has its name now."""
+        try:
+            found = decode_pod((await self._transport.get(_path(pod))).body)
+        except NotFound:
+            return None
+        return found if found.metadata.uid == pod.uid else None
+
+    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> None:
+        """Write nomination and condition into the pod's status, and the nomination into its annotation: one PATCH."""
+        body = self._patch_body(pod, node_name, condition)
+        send = partial(self._patch_status, pod, body)
+        await self._dispatcher.run(ApiCall("pod_status_patch", Priority.BIND, send, pod.uid))
+
+    def clear_nomination(self, pod: PodInfo) -> None:
+        """Take the nomination back; returns at once."""
+        self._submit_patch(pod, None, None)
+
+    async def evict(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> Pod | None:
+        """Mark and delete the victim and tell of it; what is left of it, None when it is gone already."""
+        name = preemptor.pod.spec.scheduler_name or ""
+        condition = PodCondition(
+            type="DisruptionTarget",
+            status="True",
+            reason="PreemptionByScheduler",
+            message=f"{name}: preempting to accommodate a higher priority pod",
+        )
+        marked = ApiCall(
+            "pod_status_patch",
+            Priority.BIND,
+            partial(self._patch_status, victim, self._patch_body(victim, _Keep.NOMINATION, condition)),
+        )
+        if await self._dispatcher.run(marked) is None:
+            return None
+        answer = await self._dispatcher.run(ApiCall("pod_delete", Priority.BIND, partial(self._delete, victim)))
+        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        self._recorder(preemptor).record(
+            _reference(victim), EventType.NORMAL, "Preempted", "Preempting", note, _reference(preemptor), once=True
+        )
+        return None if answer is None else _left_of(victim, answer)
+
+    async def _delete(self, victim: PodInfo) -> Response | None:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}}
+        try:
+            # With the UID a repeated DELETE can't hit another pod.
+            body = msgspec.json.encode(options)
+            return await self._transport.delete(_path(victim), body, retry=Retry.IF_IN_DOUBT)
+        except (NotFound, Conflict):
+            return None
+
+    # --- status
+
+    def _submit_patch(self, pod: PodInfo, nomination: str | _Keep | None, condition: PodCondition | None) -> None:
+        send = partial(self._patch_status, pod, self._patch_body(pod, nomination, condition))
+        self._dispatcher.submit(ApiCall("pod_status_patch", Priority.STATUS, send, pod.uid))
+
+    def _patch_body(self, pod: PodInfo, nomination: str | _Keep | None, condition: PodCondition | None) -> bytes:
+        metadata: dict[str, object] = {"uid": pod.uid}
+        status: dict[str, object] = {}
+        if nomination is not _Keep.NOMINATION:
+            metadata["annotations"] = {NOMINATED_NODE_ANNOTATION: nomination}
+            status["nominatedNodeName"] = nomination
+        if condition is not None:
+            status["conditions"] = [self._condition_patch(pod, condition)]
+        return msgspec.json.encode({"metadata": metadata, "status": status})
+
+    def _condition_patch(self, pod: PodInfo, condition: PodCondition) -> dict[str, object]:
+        present = next((c for c in pod.pod.status.conditions or () if c.type == condition.type), None)
         patch: dict[str, object] = {
             "type": condition.type,
             "status": condition.status,
@@ -126,9 +208,7 @@ class PodWriter(Handle):
             patch["observedGeneration"] = pod.pod.metadata.generation
         if present is None or present.status != condition.status:
             patch["lastTransitionTime"] = self._wall_clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [patch]}})
-        send = partial(self._patch_status, pod, body)
-        self._dispatcher.submit(ApiCall("pod_status_patch", Priority.STATUS, send, pod.uid))
+        return patch
 
     async def _patch_status(self, pod: PodInfo, body: bytes) -> Response | None:
         try:
@@ -147,6 +227,15 @@ def _path(pod: PodInfo) -> str:
 
 def _reference(pod: PodInfo) -> ObjectReference:
     return ObjectReference(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid, api_version="v1")
+
+
+def _left_of(victim: PodInfo, answer: Response) -> Pod | None:
+    """The deleted pod as it ends its grace period; None when the answer tells of none (it is gone at once)."""
+    try:
+        left = decode_pod(answer.body)
+    except msgspec.MsgspecError:
+        return None
+    return left if left.metadata.uid == victim.uid and left.metadata.deletion_timestamp is not None else None
 
 
 def _not_bound(cause: RequestError) -> Status:

@@ -5,11 +5,14 @@
     queue.pop -> 1 skip? -> 2 decide -> 3 assume -> 4 reserve -> [ 5 pre-bind -> 6 bind ] -> 7 done, Scheduled event
                                |            |           |               |
                                |            +-----------+---------------+--> unreserve, forget --+
-                               +-- fits nowhere ----------------------------------------------->  8 requeue,
-                                                                                                   condition, event
+                               |                                                                 v
+                               +-- fits nowhere -> 8 post-filter ---- no room to be made ---->  9 requeue,
+                                                        |                                        condition, event
+                                                        +-- [ nominate, evict the victims ] ----^
 
-Steps 1 to 4 are the serial part: one pod at a time, without waiting. The bracket is the binding cycle, a task of its
-own.
+Steps 1 to 4 and 8 are the serial part: one pod at a time, without waiting. The brackets are the binding cycle and the
+preemption cycle, tasks of their own. A preemptor stays in flight until its victims' deletes are out, so that what
+happens meanwhile counts when it is requeued.
 """
 
 from __future__ import annotations
@@ -19,18 +22,21 @@ from typing import Protocol
 
 import structlog
 
-from scheduler.api.types import PodCondition
+from scheduler.api.types import PodCondition, nominated_node
 from scheduler.core.algorithm import Decision, ScheduleAlgorithm
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.diagnosis import Diagnosis, rejected_on_one_node
+from scheduler.core.framework.diagnosis import rejected_on_one_node
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE
+from scheduler.core.framework.requests import PreemptionPlan
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
+from scheduler.preemption_executor import PreemptionExecutor
 from scheduler.telemetry.logging import verbosity
 from scheduler.telemetry.metrics import AttemptResult, Metrics
 
@@ -52,8 +58,8 @@ class PodReporter(Protocol):
     def failed(self, pod: PodInfo, message: str) -> None:
         """Event FailedScheduling."""
 
-    def set_condition(self, pod: PodInfo, condition: PodCondition) -> None:
-        """Patch the pod's PodScheduled condition unless it says the same already."""
+    def set_condition(self, pod: PodInfo, condition: PodCondition, *, clear_nomination: bool = False) -> None:
+        """Patch the pod's PodScheduled condition unless it says the same already, and end its nomination if asked."""
 
 
 class Profiles:
@@ -100,17 +106,21 @@ class ScheduleOne:
     def __init__(
         self,
         cache: Cache,
+        nominator: Nominator,
         queue: SchedulingQueue,
         profiles: Profiles,
         reporter: PodReporter,
+        preemption: PreemptionExecutor,
         metrics: Metrics,
         spawn: Callable[[Coroutine[object, object, None]], None],
         clock: Callable[[], float],
     ) -> None:
         self.profiles = profiles
         self._cache = cache
+        self._nominator = nominator
         self._queue = queue
         self._reporter = reporter
+        self._preemption = preemption
         self._metrics = metrics
         self._spawn = spawn
         self._clock = clock
@@ -120,7 +130,7 @@ class ScheduleOne:
     # --- scheduling cycle
 
     def schedule_one(self, queued: QueuedPodInfo) -> None:
-        """Steps 1 to 4 for a pod just popped, and the start of its binding cycle.
+        """Steps 1 to 4, or 8, for a pod just popped, and the start of its binding or preemption cycle.
 
         Never raises: a fault is counted, logged with the pod, and the pod is retried.
         """
@@ -135,16 +145,20 @@ class ScheduleOne:
         try:
             # 2. Decide.
             decision = self._decide(state, pod)
+            plan = None
+            if decision.node_name is None:
+                # 8. PostFilter.
+                plan = next(self._algorithm(pod).preempt(state, decision), None)
         except Exception as fault:  # noqa: BLE001 - a plugin may raise anything; the pod must not be lost for it
             self._fail_with_error(queued, fault, started)
             return
         self._metrics.algorithm(self._clock() - started)
         if decision.node_name is None:
-            assert decision.diagnosis is not None
-            self._fail_unschedulable(queued, decision.diagnosis, started)
+            self._fail_unschedulable(queued, decision, plan, started)
             return
         try:
             # 3. Assume.
+            self._nominator.remove(pod.uid)
             self._cache.assume_pod(pod, decision.node_name)
             # 4. Reserve.
             status = framework.reserve(state, pod, decision.node_name)
@@ -168,13 +182,16 @@ class ScheduleOne:
         return True
 
     def _decide(self, state: CycleState, pod: PodInfo) -> Decision:
-        steps = self.profiles.algorithm(pod.pod.spec.scheduler_name or "").schedule(state, pod)
+        steps = self._algorithm(pod).schedule(state, pod)
         try:
             request = next(steps)
         except StopIteration as finished:
             decision: Decision = finished.value
             return decision
         raise RuntimeError(f"nobody answers {request!r}")
+
+    def _algorithm(self, pod: PodInfo) -> ScheduleAlgorithm:
+        return self.profiles.algorithm(pod.pod.spec.scheduler_name or "")
 
     # --- binding cycle
 
@@ -225,16 +242,42 @@ class ScheduleOne:
         except Exception:  # noqa: BLE001 - as above; what the cache holds must be freed all the same
             self._log.exception("unreserve failed", pod=pod.key, node=node_name)
         self._cache.forget_pod(pod.uid)
+        nominated = nominated_node(pod.pod)
+        if nominated is not None and pod.uid in self._queue:
+            self._nominator.add(pod, nominated)
         self._queue.move_all_to_active_or_backoff(
             ASSIGNED_POD_DELETE, pod, None, self._clock(), except_uid=pod.uid if rejected else ""
         )
 
-    # --- 8. failure
+    # --- 9. failure
 
-    def _fail_unschedulable(self, queued: QueuedPodInfo, diagnosis: Diagnosis, started: float) -> None:
+    def _fail_unschedulable(
+        self, queued: QueuedPodInfo, decision: Decision, plan: PreemptionPlan | None, started: float
+    ) -> None:
+        """The pod fits nowhere: it waits for what may help, after its preemption if there is one."""
+        diagnosis = decision.diagnosis
+        assert diagnosis is not None
         queued.unschedulable_plugins = diagnosis.unschedulable_plugins
         queued.pending_plugins = diagnosis.pending_plugins
-        self._fail(queued, UNSCHEDULABLE, diagnosis.message(), AttemptResult.UNSCHEDULABLE, started)
+        self._record_failed(queued, AttemptResult.UNSCHEDULABLE, started)
+        if plan is None:
+            self._requeue(queued, UNSCHEDULABLE, diagnosis.message(), clear_nomination=decision.clears_nomination)
+            return
+        self._queue.activate((other.uid for other in plan.withdrawn), self._clock())
+        self._spawn(self._preemption_cycle(queued, plan, diagnosis.message()))
+
+    async def _preemption_cycle(self, queued: QueuedPodInfo, plan: PreemptionPlan, message: str) -> None:
+        """The plan is carried out while other pods are scheduled; a task of its own."""
+        try:
+            await self._preemption.carry_out(plan, _pod_scheduled_false(UNSCHEDULABLE, message))
+        except Exception as fault:  # noqa: BLE001 - whatever it is, what was done stays, and the next attempt completes it
+            self._metrics.cycle_errors.labels().inc()
+            self._log.error("preemption failed", pod=queued.pod_info.key, node=plan.node_name, exc_info=fault)
+            # Without a plugin to blame it backs off instead of waiting for an event.
+            queued.unschedulable_plugins = queued.pending_plugins = frozenset()
+        self._requeue(queued, UNSCHEDULABLE, message)
+        if not plan.victims:
+            self._queue.activate((queued.uid,), self._clock())
 
     def _fail_with_status(self, queued: QueuedPodInfo, status: Status, started: float) -> None:
         """A plugin turned the pod away after a node was chosen: a rejection counts for that node alone."""
@@ -251,22 +294,28 @@ class ScheduleOne:
         self._fail(queued, SCHEDULER_ERROR, str(fault) or type(fault).__name__, AttemptResult.ERROR, started)
 
     def _fail(self, queued: QueuedPodInfo, reason: str, message: str, result: AttemptResult, started: float) -> None:
+        self._record_failed(queued, result, started)
+        self._requeue(queued, reason, message)
+
+    def _requeue(self, queued: QueuedPodInfo, reason: str, message: str, *, clear_nomination: bool = False) -> None:
         """Requeue the pod and tell the cluster, unless it was deleted or bound meanwhile."""
-        pod = queued.pod_info
-        now = self._clock()
-        self._metrics.attempt(pod.pod.spec.scheduler_name or "", result, now - started)
-        if self._queue.add_unschedulable_if_not_present(queued, now) is None:
+        if self._queue.add_unschedulable_if_not_present(queued, self._clock()) is None:
             return
         newest = queued.pod_info
         if verbosity.level >= _EACH_POD:
             self._log.info("Unable to schedule pod", pod=newest.key, reason=reason, message=message)
         self._reporter.failed(newest, message)
-        self._reporter.set_condition(
-            newest, PodCondition(type="PodScheduled", status="False", reason=reason, message=message)
-        )
+        self._reporter.set_condition(newest, _pod_scheduled_false(reason, message), clear_nomination=clear_nomination)
+
+    def _record_failed(self, queued: QueuedPodInfo, result: AttemptResult, started: float) -> None:
+        self._metrics.attempt(queued.pod_info.pod.spec.scheduler_name or "", result, self._clock() - started)
 
     def _record_scheduled(self, queued: QueuedPodInfo, profile: str, started: float) -> None:
         now = self._clock()
         self._metrics.attempt(profile, AttemptResult.SCHEDULED, now - started)
         first = queued.initial_attempt_timestamp
         self._metrics.pod_scheduled(queued.attempts, now - (first if first is not None else started))
+
+
+def _pod_scheduled_false(reason: str, message: str) -> PodCondition:
+    return PodCondition(type="PodScheduled", status="False", reason=reason, message=message)

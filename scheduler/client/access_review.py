@@ -36,6 +36,7 @@ SCHEDULER_RIGHTS = (
     Right("list", "", "pods"),
     Right("watch", "", "pods"),
     Right("get", "", "pods"),
+    Right("delete", "", "pods"),
     Right("create", "", "pods", "binding"),
     Right("patch", "", "pods", "status"),
     Right("create", "events.k8s.io", "events"),

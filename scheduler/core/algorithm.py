@@ -7,7 +7,7 @@ is one call.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from scheduler.core.framework.best_rows import BestRows, Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
 from scheduler.core.framework.evaluation import FEASIBLE, FullEvaluation, Outcome
-from scheduler.core.framework.interface import FailedAttempt, PostFilterResult, Rows
+from scheduler.core.framework.interface import FailedAttempt, Rows
 from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
 from scheduler.core.framework.requests import CycleRequest, PreemptionPlan
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
@@ -36,6 +36,7 @@ class Decision:
         evaluated: number of nodes that were looked at.
         verdicts: each node's verdict; None if no node was looked at.
         skipped: plugins whose Filter had nothing to do.
+        clears_nomination: whether the pod's nomination from before is void.
         profile_generation: of the configuration the decision was made with.
     """
 
@@ -47,11 +48,11 @@ class Decision:
     evaluated: int = 0
     verdicts: NodeVerdicts | None = None
     skipped: frozenset[str] = frozenset()
+    clears_nomination: bool = False
     diagnosis: Diagnosis | None = None
 
 
 Steps: TypeAlias = "Generator[CycleRequest, object, Decision]"
-PreemptSteps: TypeAlias = "Generator[PreemptionPlan, object, PostFilterResult]"
 
 
 class ScheduleAlgorithm:
@@ -144,38 +145,32 @@ class ScheduleAlgorithm:
             return False
         return self._evaluate(state, pod, narrowed, np.array([row], np.intp)).feasible == 1
 
-    def preempt(self, state: CycleState, decision: Decision) -> PreemptSteps:
+    def preempt(self, state: CycleState, decision: Decision) -> Iterator[PreemptionPlan]:
         """PostFilter: make room for a pod that fits nowhere. Called right after `schedule`, on the same snapshot.
 
-        What was found is nominated in memory, and lower nominations to the node withdrawn, before the plan is yielded;
-        it is resumed when the plan was carried out. The diagnosis then says what the pod waits for.
+        Yields a plan if room was found. By then the pod is nominated in memory, and lower nominations to the node are
+        withdrawn. The diagnosis says what the pod waits for, the decision whether a nomination from before is void.
 
         Raises:
             Exception: as `schedule`.
         """
-        assert decision.diagnosis is not None
-        pod, snapshot = decision.pod, self._snapshot
-        framework = self._framework
-        if not framework.has_post_filter or not decision.diagnosis.nodes:
-            return PostFilterResult()
+        diagnosis, nominator = decision.diagnosis, self._snapshot.nominator
+        assert diagnosis is not None
+        if not self._framework.has_post_filter or not diagnosis.nodes:
+            return
         started = self._recorder.clock()
-        attempt = self.failed_attempt(state, decision)
-        result = framework.post_filter(attempt)
+        result = self._framework.post_filter(self.failed_attempt(state, decision))
         self._record("PostFilter", "Success" if result.status is None else result.status.code.label, started)
-        decision.diagnosis.post_filter_message = result.message
-        if result.node_name is None:
-            if result.clears_nomination:
-                snapshot.nominator.remove(pod.uid)
-            return result
-        withdrawn = tuple(
-            other for other in snapshot.nominator.on_node(result.node_name) if other.priority < pod.priority
-        )
+        diagnosis.post_filter_message = result.message
+        decision.clears_nomination = result.clears_nomination
+        pod, node_name = decision.pod, result.node_name
+        if node_name is None:
+            return
+        withdrawn = tuple(other for other in nominator.on_node(node_name) if other.priority < pod.priority)
         for other in withdrawn:
-            snapshot.nominator.remove(other.uid)
-        snapshot.nominator.add(pod, result.node_name)
-        message = decision.diagnosis.message()
-        yield PreemptionPlan(pod, result.node_name, result.victims, withdrawn, message)
-        return result
+            nominator.remove(other.uid)
+        nominator.add(pod, node_name)
+        yield PreemptionPlan(pod, node_name, result.victims, withdrawn)
 
     def failed_attempt(self, state: CycleState, decision: Decision) -> FailedAttempt:
         """What PostFilter plugins get of a decision without a node, on the snapshot it was made on."""

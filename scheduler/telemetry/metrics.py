@@ -200,6 +200,10 @@ class Metrics:
         """Preemption was asked to make room for a pod."""
         self.preemption_attempts.labels().inc()
 
+    def preemption(self, victims: int) -> None:
+        """A preemption with so many victims is being carried out."""
+        self.preemption_victims.labels().observe(victims)
+
     def extension_point(self, profile: str, extension_point: str, status: str, seconds: float) -> None:
         """All plugins of an extension point ran, with `status` as their common result."""
         self.framework_extension_point_duration.labels(extension_point, status, profile).observe(seconds)

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import ClassVar
 
 import msgspec
@@ -14,6 +15,7 @@ from scheduler.api.types import Node, Pod, PodCondition
 from scheduler.config.loading import load_configuration
 from scheduler.config.resolution import ProfilePlugins
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import (
@@ -32,6 +34,7 @@ from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
 from scheduler.core.queue.entry import Place
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.event_handlers import EventHandlers
+from scheduler.preemption_executor import PreemptionExecutor, PreemptionWriter
 from scheduler.schedule_one import Profiles, ScheduleOne
 from scheduler.telemetry.metrics import Metrics
 from scheduler.testing import FakeClock
@@ -106,6 +109,7 @@ class Reports:
     def __init__(self) -> None:
         self.all: list[Report] = []
         self.conditions: list[PodCondition] = []
+        self.cleared: list[str] = []
 
     def scheduled(self, pod: PodInfo, node_name: str) -> None:
         self.all.append(Report("scheduled", pod, node_name))
@@ -113,12 +117,57 @@ class Reports:
     def failed(self, pod: PodInfo, message: str) -> None:
         self.all.append(Report("failed", pod, message))
 
-    def set_condition(self, pod: PodInfo, condition: PodCondition) -> None:
+    def set_condition(self, pod: PodInfo, condition: PodCondition, *, clear_nomination: bool = False) -> None:
         self.conditions.append(condition)
+        if clear_nomination:
+            self.cleared.append(pod.name)
 
     def told(self) -> list[tuple[str, str, str]]:
         """What, pod name and text of each report."""
         return [(report.what, report.pod.name, report.text) for report in self.all]
+
+
+class Evictions(PreemptionWriter):
+    """Plays the API server's part in a preemption.
+
+    Attributes:
+        pods: what it answers when a pod is read, by name; other pods are as the scheduler knows them.
+        faults: raised by the write of this name (`read`, `nominate`, `evict`) about the pod of this name.
+        done: the writes and their pods, in order.
+        conditions: of the preemptors, by name.
+    """
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod | None] = {}
+        self.faults: dict[tuple[str, str], Exception] = {}
+        self.done: list[tuple[str, str]] = []
+        self.conditions: dict[str, PodCondition] = {}
+        self.before_evict: Callable[[PodInfo], None] = lambda victim: None
+
+    async def read(self, pod: PodInfo) -> Pod | None:
+        self._note("read", pod)
+        return self.pods.get(pod.name, pod.pod)
+
+    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> None:
+        self._note("nominate", pod)
+        self.conditions[pod.name] = condition
+
+    def clear_nomination(self, pod: PodInfo) -> None:
+        self._note("clear", pod)
+
+    async def evict(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> Pod | None:
+        self.before_evict(victim)
+        self._note("evict", victim)
+        metadata = msgspec.structs.replace(victim.pod.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+        evicted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+        status = msgspec.structs.replace(victim.pod.status, conditions=(evicted,))
+        return msgspec.structs.replace(victim.pod, metadata=metadata, status=status)
+
+    def _note(self, what: str, pod: PodInfo) -> None:
+        fault = self.faults.get((what, pod.name))
+        if fault is not None:
+            raise fault
+        self.done.append((what, pod.name))
 
 
 def _with_scripted(plugins: ProfilePlugins) -> ProfilePlugins:
@@ -129,8 +178,8 @@ def _with_scripted(plugins: ProfilePlugins) -> ProfilePlugins:
 class Shell:
     """Queue, cache, the default profile with `scripted` in it, event handlers and scheduling cycle.
 
-    Binding cycles are collected in `binding`, unless `spawn` is replaced before the first pod; `on_active` is what the
-    queue calls when it has a pod again.
+    Binding and preemption cycles are collected in `binding`, unless `spawn` is replaced before the first pod;
+    `on_active` is what the queue calls when it has a pod again.
     """
 
     def __init__(self) -> None:
@@ -144,7 +193,7 @@ class Shell:
         self.spawn: Callable[[Coroutine[object, object, None]], None] = self.binding.append
         self.on_active: Callable[[], None] = lambda: None
         self.handled: list[str] = []
-        self.cache = Cache()
+        self.cache, self.nominator, self.evictions = Cache(), Nominator(), Evictions()
         (plugins,) = load_configuration(None).plugins.values()
         framework = Framework(
             "podium",
@@ -155,7 +204,8 @@ class Shell:
             self.metrics,
             required=(UnsupportedFeatures(),),
         )
-        self.profiles = Profiles({"podium": framework}, Snapshot(self.cache), random.Random(1), self.metrics)
+        snapshot = Snapshot(self.cache, self.nominator)
+        self.profiles = Profiles({"podium": framework}, snapshot, random.Random(1), self.metrics)
         self.queue = SchedulingQueue(
             registered_events={"podium": framework.registered_events()},
             pre_enqueue=framework.pre_enqueue,
@@ -166,6 +216,7 @@ class Shell:
         )
         self.handlers = EventHandlers(
             self.cache,
+            self.nominator,
             self.queue,
             self.profiles.serves,
             self.clock.now,
@@ -173,9 +224,11 @@ class Shell:
         )
         self.schedule_one = ScheduleOne(
             self.cache,
+            self.nominator,
             self.queue,
             self.profiles,
             self.reports,
+            PreemptionExecutor(self.cache, self.nominator, self.evictions, self.metrics.preemption),
             self.metrics,
             lambda binding_cycle: self.spawn(binding_cycle),
             self.clock.now,
@@ -201,7 +254,7 @@ class Shell:
         self.queue.flush_backoff_completed(self.clock.now())
 
     async def finish_binding(self) -> None:
-        """Run the binding cycles collected so far."""
+        """Run the binding and preemption cycles collected so far."""
         started, self.binding[:] = list(self.binding), []
         for cycle in started:
             await cycle

@@ -43,7 +43,7 @@ async def dump(shell: Shell, **answers: list[Answer]) -> list[dict[str, Any]]:
 
     transport = Transport(credentials(), FakeRoundTripper(server), TransportSettings(tries=1), sleep=RecordingSleep())
     with capture_logs() as logs:
-        await Debugger(shell.cache, shell.queue, transport, _PODS, _NODES).dump()
+        await Debugger(shell.cache, shell.nominator, shell.queue, transport, _PODS, _NODES).dump()
     return [dict(line) for line in logs]
 
 

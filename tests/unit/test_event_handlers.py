@@ -9,6 +9,7 @@ from scheduler.event_handlers import node_update_events, same_for_scheduling
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.shell import Shell
 
+_NO_VICTIMS = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 _UID = "uid-of-default-web"
 _NODE = make_node("n1").capacity(cpu="1")
 _POD = make_pod("web").req(cpu="1")
@@ -48,7 +49,7 @@ async def test_placed_pods_of_anyone_count_on_their_node(shell: Shell) -> None:
         _POD.scheduler_name("default-scheduler").node("n1").obj(), _NODE.obj(), make_pod("next").req(cpu="1").obj()
     )
     shell.decide_next()
-    assert shell.reports.told() == [("failed", "next", "0/1 nodes are available: 1 Insufficient cpu.")]
+    assert shell.reports.told() == [("failed", "next", f"0/1 nodes are available: 1 Insufficient cpu. {_NO_VICTIMS}")]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -178,7 +179,7 @@ async def test_a_recreated_node_is_what_it_is_now(shell: Shell) -> None:
     for _ in range(3):
         shell.decide_next()
     told = shell.reports.told()
-    assert ("failed", "large", "0/1 nodes are available: 1 Insufficient cpu.") in told
+    assert ("failed", "large", f"0/1 nodes are available: 1 Insufficient cpu. {_NO_VICTIMS}") in told
     assert (
         "failed",
         "on-ssd",

@@ -11,6 +11,8 @@ from tests.unit.client.fakes import settle
 from tests.unit.shell import Shell
 
 _UID = "uid-of-default-web"
+_NO_VICTIMS = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+_NOT_HELPFUL = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 _NO = Status.of(Code.UNSCHEDULABLE, "no room in the rack")
 _BROKEN = Status.of(Code.ERROR, "binding rejected: 500")
 
@@ -63,7 +65,7 @@ async def test_the_room_of_an_assumed_pod_is_taken(shell: Shell) -> None:
     shell.decide_next()
     shell.see(make_pod("late").req(cpu="1").obj())
     shell.decide_next()
-    assert shell.reports.told() == [("failed", "late", "0/1 nodes are available: 1 Insufficient cpu.")]
+    assert shell.reports.told() == [("failed", "late", f"0/1 nodes are available: 1 Insufficient cpu. {_NO_VICTIMS}")]
     await shell.finish_binding()
 
 
@@ -72,7 +74,7 @@ async def test_a_pod_that_fits_nowhere_waits_and_is_told(shell: Shell) -> None:
     shell.handlers.pod_deleted(make_pod("web").obj())
     shell.see(make_pod("huge").req(cpu="8").obj())
     shell.decide_next()
-    message = "0/1 nodes are available: 1 Insufficient cpu."
+    message = f"0/1 nodes are available: 1 Insufficient cpu. {_NOT_HELPFUL}"
     assert shell.reports.told() == [("failed", "huge", message)]
     (condition,) = shell.reports.conditions
     assert (condition.type, condition.status) == ("PodScheduled", "False")

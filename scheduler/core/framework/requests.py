@@ -20,11 +20,9 @@ class PreemptionPlan(CycleRequest):
         node_name: where.
         victims: most important first; empty when the pod would fit by now without any.
         withdrawn: pods of lower priority that were nominated to the node and are so no more.
-        message: the preemptor's condition and event, which say what it waits for.
     """
 
     preemptor: PodInfo
     node_name: str
     victims: tuple[PodInfo, ...]
     withdrawn: tuple[PodInfo, ...] = ()
-    message: str = ""

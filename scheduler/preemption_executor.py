@@ -1,0 +1,96 @@
+"""Carries out what preemption has decided: the cluster's side of a PreemptionPlan.
+
+::
+
+    plan -> 1 read the preemptor -> 2 nominate it -> 3 for each victim: condition, delete, event -> done
+                  |                                        |
+                  +-- gone, bound or being deleted         +-- the preemptor lost its nomination meanwhile
+                        -> its nomination ends                  -> the other victims stay
+
+A process that dies anywhere on the way leaves a state that the next attempt completes: the nomination stands in the
+pod's status, victims that are being deleted are waited for, the others are found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from scheduler.api.types import Pod, PodCondition
+from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
+from scheduler.core.framework.pod_parser import parse_pod
+from scheduler.core.framework.requests import PreemptionPlan
+from scheduler.core.framework.types import PodInfo
+
+log = structlog.get_logger(__name__)
+
+
+class PreemptionWriter(Protocol):
+    """The writes of a preemption; implemented by `PodWriter`. Each raises a RequestError when it does not succeed."""
+
+    async def read(self, pod: PodInfo) -> Pod | None:
+        """The pod as the API server has it; None when it is gone, also if another one has its name now."""
+
+    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> None:
+        """Write nomination and condition into the pod's status, and the nomination into its annotation."""
+
+    def clear_nomination(self, pod: PodInfo) -> None:
+        """Take the nomination back; returns at once."""
+
+    async def evict(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> Pod | None:
+        """Mark and delete the victim and tell of it; what is left of it, None when it is gone already."""
+
+
+class PreemptionExecutor:
+    """Carries plans out, any number at a time. One per process, on the scheduling loop.
+
+    Args:
+        record_victims: told the number of victims of each plan.
+    """
+
+    def __init__(
+        self, cache: Cache, nominator: Nominator, writer: PreemptionWriter, record_victims: Callable[[int], None]
+    ) -> None:
+        self._cache = cache
+        self._nominator = nominator
+        self._writer = writer
+        self._record_victims = record_victims
+
+    async def carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> None:
+        """Do all that the plan asks; `condition` is the preemptor's. Returns when every delete is out.
+
+        Raises:
+            RequestError: a write did not succeed; what was done stays.
+        """
+        self._record_victims(len(plan.victims))
+        for other in plan.withdrawn:
+            self._writer.clear_nomination(other)
+        # 1. Is it still there, and in need of the room?
+        fresh = await self._writer.read(plan.preemptor)
+        if fresh is None or fresh.spec.node_name or fresh.metadata.deletion_timestamp is not None:
+            log.info("preemption given up, the pod is not pending any more", pod=plan.preemptor.key)
+            self._nominator.remove(plan.preemptor.uid)
+            return
+        # 2. Nominate.
+        preemptor = parse_pod(fresh)
+        await self._writer.nominate(preemptor, plan.node_name, condition)
+        # 3. Evict, the most important victim last: should something stop us, it stays.
+        for victim in reversed(plan.victims):
+            if self._nominator.node_of(preemptor.uid) != plan.node_name:
+                log.info("preemption given up, the nomination has ended", pod=preemptor.key, node=plan.node_name)
+                return
+            await self._evict(victim, preemptor, plan.node_name)
+
+    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> None:
+        state = self._cache.pod_state(victim.uid)
+        if state is None or state.pod.pod.metadata.deletion_timestamp is not None:
+            return
+        left = await self._writer.evict(state.pod, preemptor, node_name)
+        log.info("Preempted pod", pod=victim.key, preemptor=preemptor.key, node=node_name)
+        state = self._cache.pod_state(victim.uid)
+        # The watch may be late: the preemptor's next attempt must know that this one is on its way out.
+        if left is not None and state is not None and state.pod.pod.metadata.deletion_timestamp is None:
+            self._cache.add_pod(parse_pod(left), state.node_name)
