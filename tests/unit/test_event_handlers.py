@@ -180,11 +180,9 @@ async def test_a_recreated_node_is_what_it_is_now(shell: Shell) -> None:
         shell.decide_next()
     told = shell.reports.told()
     assert ("failed", "large", f"0/1 nodes are available: 1 Insufficient cpu. {_NO_VICTIMS}") in told
-    assert (
-        "failed",
-        "on-ssd",
-        "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
-    ) in told
+    reason = "1 node(s) didn't match Pod's node affinity/selector"
+    not_helpful = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    assert ("failed", "on-ssd", f"0/1 nodes are available: {reason}. {not_helpful}") in told
     await shell.finish_binding()
     assert shell.binder.asked == [("first", "n1")]
 
