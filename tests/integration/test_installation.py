@@ -1,5 +1,6 @@
 """Podium in a cluster as the README says: installed, used by a pod, removed; as the service account it comes with."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,10 +12,22 @@ from scheduler.client.access_review import SCHEDULER_RIGHTS
 from tests.chart.__main__ import MANIFESTS
 from tests.chart.helm import CHART, NAMESPACE, RELEASE, objects, render, run_helm
 from tests.conftest import Cluster
+from tests.controlplane.client import wait_until
 from tests.controlplane.ports import LOOPBACK
-from tests.controlplane.resources import node_manifest, pod_manifest, resource_of
+from tests.controlplane.resources import Manifest, node_manifest, pod_manifest, resource_of
 from tests.integration.observations import wait_for_event, wait_until_bound
 from tests.integration.podium import PodiumProcess, Podiums
+
+_README = Path(__file__).parents[2] / "README.md"
+
+
+def pod_of_readme() -> Manifest:
+    """The pod that the README uses Podium from."""
+    (text,) = re.findall(
+        r"^```yaml\n(apiVersion: .*?)^```$", _README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    (pod,) = objects(text)
+    return pod
 
 
 def kubectl(cluster: Cluster, *arguments: str | Path) -> str:
@@ -50,16 +63,18 @@ def test_plain_manifests_install_a_podium_that_works(cluster: Cluster, podium: P
     client, namespace = cluster.client, cluster.namespace
     kubectl(cluster, "apply", "--validate=strict", "--filename", MANIFESTS.parent)
     account = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
-    for right in SCHEDULER_RIGHTS:
-        assert client.may(account, right.verb, right.resource, right.group, right.subresource), right
+    rights = [(right.verb, right.resource, right.group, right.subresource) for right in SCHEDULER_RIGHTS]
+    wait_until(lambda: all(client.may(account, *right) for right in rights), what="the rights of the service account")
     cluster.control_plane.start_kwok()
     client.create(node_manifest("node", cpu="1"))
     start_as_installed(cluster, podium, tmp_path)
 
-    client.create(pod_manifest("web", namespace, requests={"cpu": "1"}))
-    wait_until_bound(client, namespace, ["web"])
-    web = client.get("pods", "web", namespace)
-    assert wait_for_event(client, web, "Scheduled")["reportingController"] == "podium"
+    hello = pod_of_readme()
+    hello["metadata"]["namespace"] = namespace
+    hello = client.create(hello)
+    assert wait_for_event(client, hello, "Scheduled")["reportingController"] == "podium"
+    web = client.create(pod_manifest("web", namespace, requests={"cpu": "1"}))
+    wait_until_bound(client, namespace, ["hello", "web"])
     important = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
     client.create(important | {"metadata": {"name": "important"}})
     client.create(pod_manifest("core", namespace, requests={"cpu": "1"}, priorityClassName="important"))
