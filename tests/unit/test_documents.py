@@ -26,7 +26,7 @@ def test_every_named_test_exists(document: Path) -> None:
 @documents
 def test_every_named_file_exists(document: Path) -> None:
     """In code font with its path from the checkout, or as the target of a link."""
-    for match in found(r"`((?:scheduler|tests|docs)/[\w./]*)`", document):
+    for match in found(r"`((?:scheduler|tests|docs|charts|deploy)/[\w./]*)`", document):
         assert (CHECKOUT / match[1]).exists(), match[0]
     for match in found(r"\]\(([^):]+)\)", document):
         assert (document.parent / match[1]).exists(), match[0]
