@@ -110,7 +110,7 @@ class Metrics:
         )
         self.preemption_victims = Histogram(
             "scheduler_preemption_victims",
-            "[STABLE] Number of selected preemption victims",
+            "[STABLE] Number of selected preemption victims for preemption initiated by a single pod",
             registry,
             exponential_buckets(1, 2, 7),
         )

@@ -40,6 +40,20 @@ def test_one_taken_port_of_several_is_enough() -> None:
     assert rejections(PLUGIN, make_pod("p").host_port(81).host_port(83), snapshot) == {}
 
 
+def test_a_port_shared_by_force_stays_taken_until_the_last_pod_leaves() -> None:
+    """Pods bound by hand may share a port: one that is tried as a victim does not free what the other still uses."""
+    snapshot = snapshot_of(make_node("n1"), *(make_pod(name).host_port(80).node("n1") for name in ("b", "c")))
+    wanted, (row,) = make_pod("p").host_port(80), [snapshot.nodes.row_of("n1")]
+    assert row is not None
+    node = snapshot.node_info(row)
+    assert node is not None
+    with snapshot.overlay() as overlay:
+        for pod, left in zip(list(node.pods.values()), ({"n1": TAKEN}, {}), strict=True):
+            overlay.remove_pod(row, pod)
+            assert rejections(PLUGIN, wanted, snapshot) == left
+    assert rejections(PLUGIN, wanted, snapshot) == {"n1": TAKEN}
+
+
 def test_pods_without_host_ports_are_not_looked_at() -> None:
     """They have no signature; others go by their ports."""
     snapshot = snapshot_of(make_node("n1"))
