@@ -71,6 +71,8 @@ class Nominator:
 
     def take_changes(self) -> Collection[str]:
         """Nodes whose nominated pods changed since the last call; asked at the start of each cycle."""
+        if not self._changed:
+            return ()
         changed, self._changed = self._changed, {}
         return changed
 

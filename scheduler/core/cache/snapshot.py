@@ -47,7 +47,7 @@ class Snapshot:
     def refresh(self) -> None:
         """Bring in what the cache learnt; the cost is proportional to the rows that changed. Start of every cycle."""
         self._refresh_nodes()
-        for name in self.nominator.take_changes():
+        for name in self.nominator.take_changes():  # after the nodes, whose rows it needs
             row = self.nodes.row_of(name)
             if row is not None:
                 self.row_changes.append(row)

@@ -397,10 +397,11 @@ class RowEvaluations:
         whole.best.forget()
 
     def _catch_up_row(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> None:
-        part = whole.part
-        rejected_by, verdict = RowCheck(self._recorder, state, pod, snapshot, part, whole.filter_plugins, "").rejection(
-            row
-        )
+        part, filters = whole.part, whole.filter_plugins
+        if snapshot.nominator.level(pod.priority) is None:
+            rejected_by, verdict = _first_rejection(self._recorder, filters, part, state, pod, snapshot, row)
+        else:
+            rejected_by, verdict = RowCheck(self._recorder, state, pod, snapshot, part, filters, "").rejection(row)
         score = INFEASIBLE
         if rejected_by == FEASIBLE:
             score = part.scores.item(row)
@@ -522,20 +523,9 @@ class RowCheck:
         ]
 
     def _first_rejection(self, row: int) -> tuple[int, int]:
-        rejected_by, verdict = FEASIBLE, 0
-        if self.part is not None:
-            rejected_by, verdict = self.part.rejected_by.item(row), self.part.verdicts.item(row)
-        measured = self.state.record_plugin_metrics
-        for index, plugin in self.filter_plugins:
-            if index > rejected_by:
-                break
-            started = self.recorder.clock() if measured else 0.0
-            answer = plugin.filter_row(self.state, self.pod, self.snapshot, row)
-            if measured:
-                _measure(self.recorder, plugin, "Filter", started, rejects=answer != 0)
-            if answer:
-                return index, answer
-        return rejected_by, verdict
+        return _first_rejection(
+            self.recorder, self.filter_plugins, self.part, self.state, self.pod, self.snapshot, row
+        )  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -549,6 +539,32 @@ class FullEvaluation(Outcome):
 
     raw: dict[str, IntArray]
     weighted: dict[str, IntArray]
+
+
+def _first_rejection(
+    recorder: CycleRecorder,
+    filters: Sequence[tuple[int, FilterPlugin]],
+    part: NodePart | None,
+    state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    row: int,
+) -> tuple[int, int]:
+    """`rejected_by` and verdict of a row as the columns stand: of the part, or of a filter before it in the order."""
+    rejected_by, verdict = FEASIBLE, 0
+    if part is not None:
+        rejected_by, verdict = part.rejected_by.item(row), part.verdicts.item(row)
+    measured = state.record_plugin_metrics
+    for index, plugin in filters:
+        if index > rejected_by:
+            break
+        started = recorder.clock() if measured else 0.0
+        answer = plugin.filter_row(state, pod, snapshot, row)
+        if measured:
+            _measure(recorder, plugin, "Filter", started, rejects=answer != 0)
+        if answer:
+            return index, answer
+    return rejected_by, verdict
 
 
 def _measure(
