@@ -55,10 +55,11 @@ bench: setup ## Podium and kube-scheduler in alternation (WORKLOAD, NODES, PODS,
 	@$(BIN)/python -m tests.bench
 
 .PHONY: lint
-lint: $(STAMP) ## Style and import layers
+lint: $(STAMP) ## Style, import layers and the image's recipe
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/hadolint Dockerfile
 
 .PHONY: typecheck
 typecheck: $(STAMP) ## mypy, strict

@@ -1,5 +1,7 @@
 """The recipe of the image: its steps are carried out in a clean directory, and what comes out is Podium."""
 
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +17,12 @@ def copied_from_checkout() -> set[str]:
     """What the recipe takes from the checkout."""
     copies = [step.arguments.split()[:-1] for step in _RECIPE if step.name == "COPY" and "--from" not in step.arguments]
     return {source for sources in copies for source in sources}
+
+
+def test_the_recipe_is_clean() -> None:
+    """hadolint finds nothing."""
+    found = subprocess.run([Path(sys.executable).with_name("hadolint"), "Dockerfile"], cwd=_CHECKOUT, check=False)
+    assert found.returncode == 0
 
 
 def test_the_recipe_makes_a_podium_that_runs(tmp_path: Path) -> None:
