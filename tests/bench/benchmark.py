@@ -27,7 +27,8 @@ def run_all(options: Options, cluster: BenchCluster, shape: PodShape) -> list[Ro
     rows = []
     for number, (pair, contestant) in enumerate(runs):
         say(f"pair {pair} of {options.pairs}: {contestant.name}" if pair else contestant.name)
-        run = Run(f"run{number}", contestant, cluster, options.nodes, options.pods, shape, workload.vary)
+        sizes = (options.nodes, options.pods, shape, workload.vary, options.victims_each)
+        run = Run(f"run{number}", contestant, cluster, *sizes)
         values = workload.method.measure(run)
         metrics = workload.method.metrics
         say("  " + ", ".join(f"{values[metric.key]:,.{metric.decimals}f} {metric.heading}" for metric in metrics))

@@ -1,5 +1,6 @@
 """The cluster under test: one control plane and its nodes for all runs, and pods that come and go with each run."""
 
+import datetime as dt
 import sys
 import time
 from collections.abc import Iterable
@@ -15,8 +16,8 @@ from tests.bench.endpoint import Endpoint
 from tests.bench.errors import BenchError
 from tests.bench.load_client import LoadClient
 from tests.bench.observer import Assignment
-from tests.bench.pods import KEPT, NAMESPACE, RUN_LABEL, PodShape, node_name, pods
-from tests.controlplane.client import ApiError, wait_until
+from tests.bench.pods import KEPT, NAMESPACE, PREEMPTING, RUN_LABEL, PodShape, node_name, pod_name, pods
+from tests.controlplane.client import ApiError, PatchType, wait_until
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.credentials import User
 from tests.controlplane.ports import LOOPBACK
@@ -32,6 +33,14 @@ _DELETE_ROUNDS = 20
 # The same rights for both: RBAC costs the API server time.
 _SCHEDULER_ROLES = ("system:kube-scheduler", "system:volume-scheduler")
 _ZONES = 3
+_PRIORITY_CLASS = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": PREEMPTING},
+    "value": 1000,
+}
+# Of the pod that started first; a second before the next one.
+_FIRST_START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 # Lets the API server finish what a load has left behind: garbage collection, mostly.
 _SETTLE_SECONDS = 2.0
 
@@ -63,8 +72,9 @@ class BenchCluster:
         self._client.close()
 
     def prepare(self, nodes: int) -> None:
-        """Create the namespace and the nodes, and give the schedulers' users their rights."""
+        """Create namespace, priority class and nodes, and give the schedulers' users their rights."""
         self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        self._client.create(_PRIORITY_CLASS)
         for role in _SCHEDULER_ROLES:
             self._client.bind_cluster_role(User.PODIUM, role)
         wait_until(lambda: self._client.may(User.PODIUM, "create", "pods/binding"), what="the rights of Podium")
@@ -75,6 +85,13 @@ class BenchCluster:
         started = time.monotonic()
         count = uvloop.run(self._create(manifests))
         say(f"  created {count:,} {what} in {time.monotonic() - started:.1f} s")
+
+    def let_run(self, run: str, count: int) -> None:
+        """Write into the status of the bound pods `<run>-0` … that they run, each since a second after the one before.
+
+        No kubelet is there to do it.
+        """
+        uvloop.run(self._let_run(run, count))
 
     def settle(self) -> None:
         """Wait a moment, so that what was created does not disturb what is measured."""
@@ -115,6 +132,10 @@ class BenchCluster:
                 f"of {count:,} pods {pending:,} are still pending, and the API server has {events:,} Scheduled events"
             )
 
+    def count_pods(self, run: str) -> int:
+        """How many pods of the run there are."""
+        return self._count(_PODS_PATH, {"labelSelector": f"{RUN_LABEL}={run}"})
+
     def clear(self) -> None:
         """Delete all events and all pods but those that stay for all runs, and wait until they are gone."""
         self._delete_all(_PODS_PATH, {"labelSelector": f"{RUN_LABEL}!={KEPT}"})
@@ -148,6 +169,17 @@ class BenchCluster:
 
             await load.send_all(requests())
         return count
+
+    async def _let_run(self, run: str, count: int) -> None:
+        async with LoadClient(self.endpoint) as load:
+
+            def request(index: int) -> bytes:
+                path = RESOURCES["pods"].path(NAMESPACE, pod_name(run, index), "status")
+                started = _FIRST_START + dt.timedelta(seconds=index)
+                status = {"phase": "Running", "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
+                return load.encode("PATCH", path, {"status": status}, PatchType.MERGE)
+
+            await load.send_all(map(request, range(count)))
 
     def _delete_all(self, path: str, query: dict[str, str]) -> None:
         for _ in range(_DELETE_ROUNDS):

@@ -1,7 +1,7 @@
 """A backlog created beforehand is drained: how fast, at what cost; or how soon after a cold start."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.bench.comparison import Better, Metric
@@ -12,13 +12,13 @@ from tests.bench.progress import Progress
 from tests.bench.run import CPU_PER_POD, PEAK_MEMORY, Method, Run, follow
 
 _PODS_PER_SECOND = Metric("pods_per_second", "pods/s", Better.HIGHER, 1)
-_SECONDS = Metric("seconds", "seconds", Better.LOWER, 2)
+SECONDS = Metric("seconds", "seconds", Better.LOWER, 2)
 _LAST_BIND = Metric("last_bind_seconds", "s to last bind", Better.LOWER, 2)
 _CPU = Metric("cpu_seconds", "CPU s", Better.LOWER, 2)
 
 
 @dataclass
-class _Drained:
+class Drained:
     """A run that is done; times are those of the monotonic clock."""
 
     progress: Progress
@@ -27,24 +27,31 @@ class _Drained:
     cpu_seconds_at_end: float
     peak_memory_mib: float
 
+    @property
+    def seconds(self) -> float:
+        """From the first visible act to the last bind and the last event, so that starting up does not count."""
+        assert self.progress.first_act_seconds is not None
+        return self.progress.end_seconds - self.progress.first_act_seconds
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Since the first visible act."""
+        return self.cpu_seconds_at_end - self.cpu_seconds_at_first_act
+
 
 def _measure_rate(run: Run) -> Mapping[str, float]:
-    """Time from the first visible act to the last bind and the last event, so that starting up does not count."""
-    drained = _drain(run)
-    first_act_seconds = drained.progress.first_act_seconds
-    assert first_act_seconds is not None
-    seconds = drained.progress.end_seconds - first_act_seconds
+    drained = drain(run)
     return {
-        _PODS_PER_SECOND.key: run.pods / seconds,
-        CPU_PER_POD.key: (drained.cpu_seconds_at_end - drained.cpu_seconds_at_first_act) / run.pods * 1000,
+        _PODS_PER_SECOND.key: run.pods / drained.seconds,
+        CPU_PER_POD.key: drained.cpu_seconds / run.pods * 1000,
         PEAK_MEMORY.key: drained.peak_memory_mib,
-        _SECONDS.key: seconds,
+        SECONDS.key: drained.seconds,
     }
 
 
 def _measure_start(run: Run) -> Mapping[str, float]:
     """Time from the start of the process to the last bind."""
-    drained = _drain(run)
+    drained = drain(run)
     return {
         _LAST_BIND.key: drained.progress.last_bind_seconds - drained.started_seconds,
         _CPU.key: drained.cpu_seconds_at_end,
@@ -52,7 +59,11 @@ def _measure_start(run: Run) -> Mapping[str, float]:
     }
 
 
-def _drain(run: Run) -> _Drained:
+def drain(run: Run, at_end: Callable[[], None] = lambda: None) -> Drained:
+    """Create the pods of the run and let the contestant bind them; calls `at_end` before it is killed.
+
+    Raises BenchError when the run is worth nothing.
+    """
     cluster = run.cluster
     cluster.create("pending pods", run.manifests())
     cluster.settle()
@@ -69,9 +80,10 @@ def _drain(run: Run) -> _Drained:
 
             follow(run, component, observer, progress, note_cpu)
             cpu_at_end, memory_mib = cpu_seconds(component.pid), peak_memory_mib(component.pid)
+            at_end()
     cluster.confirm(run.pods)
-    return _Drained(progress, started_seconds, cpu_at_first_act, cpu_at_end, memory_mib)
+    return Drained(progress, started_seconds, cpu_at_first_act, cpu_at_end, memory_mib)
 
 
-DRAIN = Method((_PODS_PER_SECOND, CPU_PER_POD, PEAK_MEMORY, _SECONDS), _measure_rate, has_limit=True)
+DRAIN = Method((_PODS_PER_SECOND, CPU_PER_POD, PEAK_MEMORY, SECONDS), _measure_rate, has_limit=True)
 START_UP = Method((_LAST_BIND, _CPU, PEAK_MEMORY), _measure_start, has_limit=False)

@@ -46,11 +46,11 @@ class LoadClient:
         for connection in self._connections:
             connection.close()
 
-    def encode(self, method: str, target: str, body: Any) -> bytes:
+    def encode(self, method: str, target: str, body: Any, content_type: str = "application/json") -> bytes:
         """A request with a JSON body, ready to be sent as often as wanted."""
         content = msgspec.json.encode(body)
         head = self._endpoint.request_head(method, target, "1.1", _METADATA_ONLY)
-        return f"{head}Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
+        return f"{head}Content-Type: {content_type}\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
 
     async def send(self, request: bytes) -> None:
         """Send the request when a connection is free and await the answer. Raises BenchError when it is a refusal."""

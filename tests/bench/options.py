@@ -32,6 +32,15 @@ class Options:
     """About the size of a pod in JSON; 0 means a small one."""
     only: Only | None
     with_limit: bool
+    victims_each: int
+    """How many pods must be evicted for each; of a meaning to the workloads with full nodes only."""
+
+    @property
+    def room(self) -> int:
+        """How many pods the nodes have room for, after evictions where nodes are full."""
+        if self.workload.low_pods_per_node:
+            return self.nodes * (self.workload.low_pods_per_node // self.victims_each)
+        return self.nodes * (_PODS_PER_NODE - self.workload.bound_pods_per_node)
 
 
 def read_options(arguments: Sequence[str]) -> Options:
@@ -39,7 +48,8 @@ def read_options(arguments: Sequence[str]) -> Options:
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench",
         description="Podium and kube-scheduler in alternation on one real API server. "
-        "Each option may be given as an environment variable (WORKLOAD, NODES, PODS, PAIRS, POD_KB, ONLY).",
+        "Each option may be given as an environment variable (WORKLOAD, NODES, PODS, PAIRS, POD_KB, VICTIMS_EACH, "
+        "ONLY).",
         epilog="workloads: " + "; ".join(f"{w.name}: {w.summary}" for w in WORKLOADS.values()),
     )
     parser.add_argument("--workload", choices=WORKLOADS, default=_from_environment("WORKLOAD", "plain"))
@@ -48,6 +58,12 @@ def read_options(arguments: Sequence[str]) -> Options:
     parser.add_argument("--pairs", type=_positive, default=_from_environment("PAIRS", str(_PAIRS)))
     parser.add_argument(
         "--pod-kb", type=_not_negative, default=_from_environment("POD_KB", "0"), help="size of a pod; 0: small ones"
+    )
+    parser.add_argument(
+        "--victims-each",
+        type=_positive,
+        default=_from_environment("VICTIMS_EACH"),
+        help="pods to be evicted for each pod of the workload preemption; 1 unless told",
     )
     parser.add_argument("--only", choices=[*Only], default=_from_environment("ONLY"), help="run one scheduler alone")
     parser.add_argument(
@@ -63,6 +79,9 @@ def read_options(arguments: Sequence[str]) -> Options:
     if given.only not in (None, *Only):
         parser.error(f"ONLY={given.only}: choose from {', '.join(Only)}")
     workload = WORKLOADS[given.workload]
+    if given.victims_each and given.victims_each > workload.low_pods_per_node:
+        evictable = f"has {workload.low_pods_per_node} pods to evict on a node"
+        parser.error(f"VICTIMS_EACH={given.victims_each}: the workload {workload.name} {evictable}")
     options = Options(
         workload=workload,
         nodes=given.nodes or workload.nodes,
@@ -71,10 +90,11 @@ def read_options(arguments: Sequence[str]) -> Options:
         pod_kb=given.pod_kb,
         only=Only(given.only) if given.only else None,
         with_limit=given.limit and workload.method.has_limit,
+        victims_each=given.victims_each or 1,
     )
-    room = options.nodes * (_PODS_PER_NODE - workload.bound_pods_per_node)
-    if options.pods > room:
-        parser.error(f"{options.nodes:,} nodes have room for {room:,} pods, not for {options.pods:,}: take more nodes")
+    if options.pods > options.room:
+        room = f"{options.nodes:,} nodes have room for {options.room:,} pods"
+        parser.error(f"{room}, not for {options.pods:,}: take more nodes")
     return options
 
 

@@ -10,8 +10,14 @@ NAMESPACE = "bench"
 RUN_LABEL = "bench/run"
 KEPT = "kept"
 """The run that pods belong to which stay for all runs."""
+PREEMPTING = "preempting"
+"""The priority class of preemptors."""
+LOW_PODS_PER_NODE = 4
+"""So many pods of low priority fill a node."""
 CPU_MILLI = 100
-_REQUESTS = {"cpu": f"{CPU_MILLI}m", "memory": "500Mi"}
+_LOW_POD_CPU_MILLI = 1000
+_MEMORY = "500Mi"
+_REQUESTS = {"cpu": f"{CPU_MILLI}m", "memory": _MEMORY}
 _APPLICATIONS = 20
 _PADDED_ANNOTATION = "example.com/deployed-from"
 
@@ -39,9 +45,9 @@ def pods(
         yield pod
 
 
-def bound_pods(shape: PodShape, run: str, count: int, nodes: int) -> Iterator[Manifest]:
+def bound_pods(shape: PodShape, run: str, count: int, nodes: int, vary: Variation | None = None) -> Iterator[Manifest]:
     """Pods that are bound from the start, spread evenly over the nodes; `run` names them."""
-    for index, pod in enumerate(pods(shape, run, count, "default-scheduler")):
+    for index, pod in enumerate(pods(shape, run, count, "default-scheduler", vary)):
         pod["spec"]["nodeName"] = node_name(index % nodes)
         yield pod
 
@@ -58,7 +64,27 @@ def node_name(index: int) -> str:
 
 def distinct_requests(pod: Manifest, index: int) -> None:
     """A Variation: no two pods ask for the same, on the average for about what the others ask for."""
-    requests = {"cpu": f"{CPU_MILLI // 2 + index % CPU_MILLI}m", "memory": f"{(400 << 10) + index}Ki"}
+    _set_requests(pod, CPU_MILLI // 2 + index % CPU_MILLI, f"{(400 << 10) + index}Ki")
+
+
+def low_priority(pod: Manifest, _: int) -> None:
+    """A Variation: a quarter of a node, which whoever evicts it gets at once: no kubelet has to end it."""
+    _set_requests(pod, _LOW_POD_CPU_MILLI, _MEMORY)
+    pod["spec"]["terminationGracePeriodSeconds"] = 0
+
+
+def preemptor(victims: int) -> Variation:
+    """A Variation: on a full node it needs the room of so many pods of low priority."""
+
+    def vary(pod: Manifest, _: int) -> None:
+        _set_requests(pod, victims * _LOW_POD_CPU_MILLI, _MEMORY)
+        pod["spec"]["priorityClassName"] = PREEMPTING
+
+    return vary
+
+
+def _set_requests(pod: Manifest, cpu_milli: int, memory: str) -> None:
+    requests = {"cpu": f"{cpu_milli}m", "memory": memory}
     pod["spec"]["containers"][0]["resources"] = {"requests": requests, "limits": requests}
 
 

@@ -17,10 +17,11 @@ _RESULTS = Path(__file__).parents[2] / ".bench"
 def title(options: Options, pod_bytes: int) -> str:
     """One line that tells what was measured; `pod_bytes` is the size of a pod."""
     workload = options.workload
-    bound = workload.bound_pods_per_node * options.nodes
+    bound, low = (count * options.nodes for count in (workload.bound_pods_per_node, workload.low_pods_per_node))
     parts = [
         f"{options.nodes:,} nodes",
         *([f"{bound:,} bound pods"] if bound else []),
+        *([f"{low:,} pods of low priority, {options.victims_each} to be evicted for each"] if low else []),
         f"{options.pods:,} pods of {pod_bytes / 1000:.1f} KB",
     ]
     return f"{workload.name} ({workload.summary}): {', '.join(parts)}"
@@ -33,6 +34,8 @@ def write(options: Options, pod_bytes: int, rows: Sequence[Row], facts: Mapping[
         "workload": options.workload.name,
         "nodes": options.nodes,
         "bound_pods": options.workload.bound_pods_per_node * options.nodes,
+        "low_priority_pods": options.workload.low_pods_per_node * options.nodes,
+        "victims_each": options.victims_each,
         "pods": options.pods,
         "pod_bytes": pod_bytes,
         "machine": facts,

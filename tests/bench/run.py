@@ -31,6 +31,8 @@ class Run:
     pods: int
     shape: PodShape
     vary: Variation | None
+    victims_each: int
+    """How many pods must be evicted for each; counts where nodes are full."""
 
     @property
     def backlog(self) -> Backlog:

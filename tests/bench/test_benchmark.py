@@ -25,11 +25,11 @@ def bench_cluster(cluster: Cluster) -> Iterator[BenchCluster]:
         yield prepared
 
 
-@pytest.mark.parametrize("name", ["plain", "startup", "arrival"])
+@pytest.mark.parametrize("name", ["plain", "startup", "arrival", "preemption"])
 def test_a_benchmark_measures_every_metric_and_cleans_up(bench_cluster: BenchCluster, name: str) -> None:
     """Two runs follow one another, each gives all metrics, and only what is bound for all runs stays."""
     workload = WORKLOADS[name]
-    options = Options(workload, NODES, PODS, pairs=2, pod_kb=0, only=Only.PEER, with_limit=workload.method.has_limit)
+    options = Options(workload, NODES, PODS, 2, 0, Only.PEER, workload.method.has_limit, victims_each=1)
 
     rows = run_all(options, bench_cluster, PodShape())
 
@@ -41,6 +41,14 @@ def test_a_benchmark_measures_every_metric_and_cleans_up(bench_cluster: BenchClu
     with bench_cluster.control_plane.client() as client:
         assert len(client.list("pods", NAMESPACE)) == workload.bound_pods_per_node * NODES
         assert client.list("events", NAMESPACE) == []
+
+
+def test_preemptors_get_the_room_of_as_many_victims_as_asked_for(bench_cluster: BenchCluster) -> None:
+    """Each evicts three of the four pods of a node, and none is evicted for nothing."""
+    workload = WORKLOADS["preemption"]
+    options = Options(workload, NODES, NODES, 1, 0, Only.PODIUM, with_limit=False, victims_each=3)
+    (row,) = run_all(options, bench_cluster, PodShape())
+    assert row.values["victims"] == 3 * NODES
 
 
 def test_a_realistic_pod_has_the_size_asked_for(bench_cluster: BenchCluster) -> None:

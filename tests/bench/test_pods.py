@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.bench.pods import PodShape, bound_pods, distinct_requests, pods
+from tests.bench.pods import PodShape, bound_pods, distinct_requests, low_priority, pods, preemptor
 
 
 def test_small_pods_are_equal_but_for_their_name() -> None:
@@ -36,3 +36,16 @@ def test_bound_pods_are_spread_evenly() -> None:
     """Every node gets as many."""
     nodes = [pod["spec"]["nodeName"] for pod in bound_pods(PodShape(), "kept", 6, 3)]
     assert nodes == ["node-0", "node-1", "node-2"] * 2
+
+
+def test_a_preemptor_asks_for_the_room_of_its_victims() -> None:
+    """Four pods of low priority fill a node of four CPUs; they have no grace period, large ones neither."""
+    for is_realistic in (False, True):
+        shape = PodShape(is_realistic)
+        (low,) = bound_pods(shape, "low", 1, 1, low_priority)
+        (high,) = pods(shape, "run1", 1, "podium", preemptor(3))
+        cpus = [pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in (low, high)]
+        assert cpus == ["1000m", "3000m"]
+        assert low["spec"]["terminationGracePeriodSeconds"] == 0
+        assert "priorityClassName" not in low["spec"]
+        assert high["spec"]["priorityClassName"]

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from tests.bench.arrival import ARRIVAL, PODS_PER_SECOND
 from tests.bench.drain import DRAIN, START_UP
-from tests.bench.pods import Variation, distinct_requests
+from tests.bench.pods import LOW_PODS_PER_NODE, Variation, distinct_requests
+from tests.bench.preemption import PREEMPTION
 from tests.bench.run import Method
 
 
@@ -21,6 +22,8 @@ class Workload:
     """Makes the pending pods what they are; None leaves them all alike."""
     bound_pods_per_node: int = 0
     """So many pods are bound on each node before the first run, and stay."""
+    low_pods_per_node: int = 0
+    """So many pods of low priority fill each node at the start of a run."""
 
 
 WORKLOADS = {
@@ -40,6 +43,14 @@ WORKLOADS = {
             f"{PODS_PER_SECOND} pods created a second, as many deleted: creation to binding",
             ARRIVAL,
             pods=60 * PODS_PER_SECOND,
+        ),
+        Workload(
+            "preemption",
+            "a backlog of pods that each need the room of others, on full nodes",
+            PREEMPTION,
+            pods=1000,
+            nodes=1000,
+            low_pods_per_node=LOW_PODS_PER_NODE,
         ),
     )
 }
