@@ -31,6 +31,7 @@ from tests.controlplane.faults import (
     Delay,
     ExpireWatch,
     Fault,
+    Hold,
     Refuse,
     RequestLine,
     Rewrite,
@@ -46,6 +47,7 @@ from tests.controlplane.resources import Manifest
 _OWN_HEADERS = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "accept-encoding", "date"}
 _LARGEST_BODY_BYTES = 16 << 20
 _SHUTDOWN_SECONDS = 0.1
+_POLL_SECONDS = 0.02
 # The reasons the API server gives; 410 of a list or watch is Expired.
 _REASONS = {
     HTTPStatus.CONFLICT: "Conflict",
@@ -212,6 +214,9 @@ class FaultProxy:
             match fault:
                 case Delay(seconds):
                     await asyncio.sleep(seconds)
+                case Hold(released):
+                    while not released.is_set():
+                        await asyncio.sleep(_POLL_SECONDS)
                 case Refuse(status, retry_after_seconds):
                     logged.status = status
                     return _refusal(status, retry_after_seconds)

@@ -8,7 +8,7 @@ A rule that matches a request or, for the faults of watches, an event on its way
 import random
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -18,6 +18,13 @@ class Delay:
     """The request waits so long before it goes on; further rules apply to it."""
 
     seconds: float
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The request waits until the test sets `released`, then it goes on; further rules apply to it."""
+
+    released: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,9 @@ class ExpireWatch:
     """Instead of the event the client gets an ERROR event of code 410, which ends the watch."""
 
 
-Fault: TypeAlias = Delay | Refuse | CutAfterCommit | Truncate | Rewrite | SilentWatch | ExpireWatch
-_FAULTS_OF_REQUESTS = (Delay, Refuse, CutAfterCommit, Truncate, Rewrite)
-_FAULTS_OF_WATCH_REQUESTS = (Delay, Refuse)
+Fault: TypeAlias = Delay | Hold | Refuse | CutAfterCommit | Truncate | Rewrite | SilentWatch | ExpireWatch
+_FAULTS_OF_REQUESTS = (Delay, Hold, Refuse, CutAfterCommit, Truncate, Rewrite)
+_FAULTS_OF_WATCH_REQUESTS = (Delay, Hold, Refuse)
 _FAULTS_OF_EVENTS = (Truncate, Rewrite, SilentWatch, ExpireWatch)
 
 
@@ -146,7 +153,7 @@ class RuleBook:
             self._rules.clear()
 
     def faults_of_request(self, line: RequestLine) -> list[Fault]:
-        """The delays and the first other fault that happen to a request as a whole, in the order of the rules."""
+        """The delays, holds and the first other fault that happen to a request as a whole, in the order of the rules."""
         return self._faults(line, _FAULTS_OF_WATCH_REQUESTS if line.is_watch else _FAULTS_OF_REQUESTS)
 
     def fault_of_event(self, line: RequestLine) -> Fault | None:
@@ -159,6 +166,6 @@ class RuleBook:
             for active in self._rules:
                 if isinstance(active.rule.fault, kinds) and active.fires(line, self._dice):
                     faults.append(active.rule.fault)
-                    if not isinstance(active.rule.fault, Delay):
+                    if not isinstance(active.rule.fault, Delay | Hold):
                         break
         return faults

@@ -48,6 +48,7 @@ RESOURCES = {
         Resource("events", "Event", "events.k8s.io/v1", namespaced=True),
         Resource("leases", "Lease", "coordination.k8s.io/v1", namespaced=True),
         Resource("priorityclasses", "PriorityClass", "scheduling.k8s.io/v1", namespaced=False),
+        Resource("runtimeclasses", "RuntimeClass", "node.k8s.io/v1", namespaced=False),
         Resource("storageclasses", "StorageClass", "storage.k8s.io/v1", namespaced=False),
         Resource("csinodes", "CSINode", "storage.k8s.io/v1", namespaced=False),
         Resource("csidrivers", "CSIDriver", "storage.k8s.io/v1", namespaced=False),

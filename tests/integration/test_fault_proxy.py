@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from http import HTTPStatus
 
@@ -18,7 +19,17 @@ from tests.conftest import Cluster
 from tests.controlplane.client import ApiError, Client, wait_until
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fault_proxy import FaultProxy
-from tests.controlplane.faults import CutAfterCommit, Delay, ExpireWatch, Refuse, Rewrite, Rule, SilentWatch, Truncate
+from tests.controlplane.faults import (
+    CutAfterCommit,
+    Delay,
+    ExpireWatch,
+    Hold,
+    Refuse,
+    Rewrite,
+    Rule,
+    SilentWatch,
+    Truncate,
+)
 from tests.controlplane.resources import Manifest
 
 _CLIENTS = 5
@@ -134,6 +145,21 @@ def test_delay(fault_proxy: FaultProxy, through: Client) -> None:
     fault_proxy.remove(slow)
     fault_proxy.add(Rule(Delay(0.01)))
     assert through.list("nodes") == []
+
+
+def test_hold(cluster: Cluster, fault_proxy: FaultProxy, through: Client) -> None:
+    """The server gets a held request when it is let go, and never when its client has left by then."""
+    hold = Hold()
+    held = fault_proxy.add(Rule(hold, "POST", "/configmaps$"))
+    with ThreadPoolExecutor() as pool, through.another() as patient:
+        with through.another(timeout_seconds=0.5) as impatient, pytest.raises(TimeoutError):
+            impatient.create(config_map("given-up", cluster.namespace))
+        created = pool.submit(patient.create, config_map("held", cluster.namespace))
+        wait_until(lambda: held.fired == 2)
+        assert cluster.client.find("configmaps", "held", cluster.namespace) is None
+        hold.released.set()
+        assert created.result()["metadata"]["name"] == "held"
+    assert cluster.client.find("configmaps", "given-up", cluster.namespace) is None
 
 
 def test_delay_goes_on_to_the_next_fault(fault_proxy: FaultProxy, through: Client) -> None:
