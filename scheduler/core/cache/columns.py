@@ -9,7 +9,7 @@ of int64 where something is divided, and a sum of absurd requests saturates inst
 """
 
 from collections.abc import Mapping
-from typing import Final, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +23,9 @@ A = TypeVar("A", BoolArray, FloatArray, IntArray)
 
 MISSING: Final = -1
 """Value id of a node that lacks a label."""
+
+NO_PODS: Final = np.iinfo(np.int64).max
+"""Lowest priority on a node without pods."""
 
 _SMALLEST_CAPACITY: Final = 64
 _MOST_LABELS: Final = 1_024
@@ -128,6 +131,15 @@ class PortTable:
             del self.rows[port.protocol, port.port]
 
 
+class RowSums(NamedTuple):
+    """What the pods of one row add up to; `requested` by resource."""
+
+    pod_count: int
+    non_zero_cpu_milli: float
+    non_zero_memory_bytes: float
+    requested: dict[str, float]
+
+
 class NodeColumns:
     """The columns themselves. Read by plugins, written by `Snapshot`.
 
@@ -155,6 +167,7 @@ class NodeColumns:
         self._taint_set_ids: IntArray = np.full(self._capacity, MISSING, np.int32)
         self._pod_count = np.zeros(self._capacity, np.int64)
         self._allowed_pods = np.zeros(self._capacity, np.int64)
+        self._lowest_priority: IntArray = np.full(self._capacity, NO_PODS, np.int64)
         self._non_zero_cpu_milli: FloatArray = np.zeros(self._capacity)
         self._non_zero_memory_bytes: FloatArray = np.zeros(self._capacity)
         self._allocatable: dict[str, FloatArray] = {}
@@ -198,6 +211,11 @@ class NodeColumns:
     def pod_count(self) -> IntArray:
         """Pods on each node."""
         return self._pod_count[: self.count]
+
+    @property
+    def lowest_priority(self) -> IntArray:
+        """The lowest priority of a pod on each node; NO_PODS where there is none. No overlay changes it."""
+        return self._lowest_priority[: self.count]
 
     @property
     def allowed_pods(self) -> IntArray:
@@ -288,6 +306,7 @@ class NodeColumns:
         """Replace all that comes from the pods on the node."""
         self._reserve(row)
         self._pod_count[row] = len(info.pods)
+        self._lowest_priority[row] = min(info.priorities, default=NO_PODS)
         self._non_zero_cpu_milli[row] = info.non_zero_cpu_milli
         self._non_zero_memory_bytes[row] = info.non_zero_memory_bytes
         requested = info.requested
@@ -306,6 +325,20 @@ class NodeColumns:
             self._resource(self._requested, name)[row] += sign * amount
         for port in pod.host_ports:
             self.ports.count(row, port, sign)
+
+    def sums_of_row(self, row: int) -> RowSums:
+        """What `count_pod` changes, but for the ports."""
+        requested = {name: column.item(row) for name, column in self._requested.items()}
+        non_zero = self._non_zero_cpu_milli.item(row), self._non_zero_memory_bytes.item(row)
+        return RowSums(self._pod_count.item(row), *non_zero, requested)
+
+    def restore_sums(self, row: int, sums: RowSums) -> None:
+        """Put back what `sums_of_row` gave."""
+        self._pod_count[row] = sums.pod_count
+        self._non_zero_cpu_milli[row] = sums.non_zero_cpu_milli
+        self._non_zero_memory_bytes[row] = sums.non_zero_memory_bytes
+        for name, column in self._requested.items():
+            column[row] = sums.requested.get(name, 0)
 
     def _forget_name(self, row: int, name: str, node: Node | None) -> None:
         previous = self.names[row]
@@ -362,6 +395,7 @@ class NodeColumns:
         ):
             setattr(self, name, self._grown(getattr(self, name), 0))
         self._taint_set_ids = self._grown(self._taint_set_ids, MISSING)
+        self._lowest_priority = self._grown(self._lowest_priority, NO_PODS)
         for columns in (self._allocatable, self._requested):
             for resource, column in columns.items():
                 columns[resource] = self._grown(column, 0)

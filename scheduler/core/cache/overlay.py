@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scheduler.core.framework.types import PodInfo
 
 if TYPE_CHECKING:
-    from scheduler.core.cache.columns import NodeColumns
+    from scheduler.core.cache.columns import NodeColumns, RowSums
 
 
 class Overlay:
@@ -26,7 +26,8 @@ class Overlay:
 
     def __init__(self, nodes: NodeColumns) -> None:
         self._nodes = nodes
-        self._done: list[tuple[int, PodInfo, int]] = []
+        self._before: dict[int, RowSums] = {}
+        self._with_ports: list[tuple[int, PodInfo, int]] = []
 
     def __enter__(self) -> Overlay:
         return self
@@ -45,11 +46,18 @@ class Overlay:
         self._change(row, pod, -1)
 
     def rollback(self) -> None:
-        """Undo everything, newest first."""
-        while self._done:
-            row, pod, sign = self._done.pop()
-            self._nodes.count_pod(row, pod, -sign)
+        """Undo everything. Sums are put back and not counted back: those of absurd amounts are rounded."""
+        for row, sums in self._before.items():
+            self._nodes.restore_sums(row, sums)
+        self._before.clear()
+        while self._with_ports:
+            row, pod, sign = self._with_ports.pop()
+            for port in pod.host_ports:
+                self._nodes.ports.count(row, port, -sign)
 
     def _change(self, row: int, pod: PodInfo, sign: int) -> None:
+        if row not in self._before:
+            self._before[row] = self._nodes.sums_of_row(row)
         self._nodes.count_pod(row, pod, sign)
-        self._done.append((row, pod, sign))
+        if pod.host_ports:
+            self._with_ports.append((row, pod, sign))
