@@ -199,6 +199,7 @@ def counts_alike(old: PodInfo, new: PodInfo) -> bool:
     """Whether a changed pod leaves its node's columns and counters as they are (status updates do)."""
     return (
         old.requests == new.requests
+        and old.priority == new.priority
         and old.host_ports == new.host_ports
         and required_anti_affinity(old) is required_anti_affinity(new)
     )

@@ -21,6 +21,7 @@ class NodeInfo:
         requested: resource name to what the pods ask (cpu in milli, others in units).
         non_zero_cpu_milli, non_zero_memory_bytes: the same with scoring's defaults for pods that ask nothing.
         used_ports: host ports with the number of containers that take them.
+        priorities: priorities of the pods with the number of pods that have them.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class NodeInfo:
         "non_zero_cpu_milli",
         "non_zero_memory_bytes",
         "pods",
+        "priorities",
         "requested",
         "row",
         "used_ports",
@@ -45,6 +47,7 @@ class NodeInfo:
         self.non_zero_cpu_milli = 0
         self.non_zero_memory_bytes = 0
         self.used_ports: Counter[HostPort] = Counter()
+        self.priorities: dict[int, int] = {}
 
     def set_node(self, node: Node | None) -> None:
         """Take the Node object, or None when it is gone.
@@ -79,6 +82,11 @@ class NodeInfo:
             requested[name] = requested.get(name, 0) + sign * amount
         self.non_zero_cpu_milli += sign * pod.requests.non_zero_cpu_milli
         self.non_zero_memory_bytes += sign * pod.requests.non_zero_memory_bytes
+        pods = self.priorities.get(pod.priority, 0) + sign
+        if pods:
+            self.priorities[pod.priority] = pods
+        else:
+            del self.priorities[pod.priority]
         for port in pod.host_ports:
             self.used_ports[port] += sign
             if not self.used_ports[port]:

@@ -165,7 +165,11 @@ class Evaluator:
         return runs
 
     def _run(self, attempt: FailedAttempt, runs: DryRuns, rows: RowIndex) -> None:
-        for row in rows[~runs.known[rows]].tolist():
+        rows = rows[~runs.known[rows]]
+        removable = attempt.snapshot.nodes.lowest_priority[rows] < attempt.pod.priority
+        runs.rejected_by[rows[~removable]] = NOTHING_TO_REMOVE
+        runs.known[rows[~removable]] = True
+        for row in rows[removable].tolist():
             node = attempt.snapshot.node_info(row)
             if node is not None:
                 runs.write(row, select_victims_on_node(attempt.check, node))

@@ -20,6 +20,7 @@ from scheduler.api.types import (
     PreferredSchedulingTerm,
 )
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.types import PodInfo
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -59,12 +60,12 @@ REPELLING: Final = Affinity(
 
 POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
     make_pod(""),
-    make_pod("").container("app:1"),
+    make_pod("").container("app:1").priority(10),
     make_pod("").host_port(81),
     make_pod("").host_port(80, ip="10.0.0.2"),
     make_pod("").affinity(_affine(_SSD)),
     make_pod("").affinity(_affine(_BIG)),
-    make_pod("").req(cpu="500m", memory="256Mi").label(app="web"),
+    make_pod("").req(cpu="500m", memory="256Mi").label(app="web").priority(-10),
     make_pod("").req({GPU: 1}, cpu="1").toleration("a", "Exists").host_port(80),
     make_pod("").req(cpu="1", memory="1Gi").init_req(cpu="2").overhead(memory="100Mi").host_port(80, ip="10.0.0.1"),
     make_pod("").req(memory="3Gi").sidecar_req(cpu="250m").node_selector(disk="ssd").host_port(80, "UDP"),
@@ -78,6 +79,7 @@ POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
 
 SOME_NODES: Final = st.sampled_from(NODE_SHAPES)
 SOME_PODS: Final = st.sampled_from(POD_SHAPES)
+SOME_PRIORITIES: Final = st.sampled_from([-10, 0, 5, 10])
 
 Event: TypeAlias = "tuple[object, ...]"
 """The name of a method of ClusterLife and its arguments."""
@@ -99,15 +101,23 @@ def events(nodes: int, pods: int) -> st.SearchStrategy[Event]:
     )
 
 
+def nominations(nodes: int, pods: int) -> st.SearchStrategy[Event]:
+    """Pods that get or lose room held for them; others than those that `events` places."""
+    node, pod = st.sampled_from(node_names(nodes)), st.sampled_from([f"nominated-{number}" for number in range(pods)])
+    return st.one_of(
+        st.tuples(st.just("nominate"), SOME_PODS, pod, SOME_PRIORITIES, node), st.tuples(st.just("withdraw"), pod)
+    )
+
+
 def named_node(shape: NodeBuilder, name: str) -> Node:
     """A node of that shape."""
     node = shape.obj()
     return replace(node, metadata=replace(node.metadata, name=name))
 
 
-def named_pod(shape: PodBuilder, name: str) -> Pod:
-    """A pod of that shape; its parts are shared with all others."""
-    pod = shape.obj()
+def named_pod(shape: PodBuilder, name: str, priority: int | None = None) -> Pod:
+    """A pod of that shape, with another priority if one is given; its parts are shared with all others."""
+    pod = (shape if priority is None else shape.priority(priority)).obj()
     return replace(pod, metadata=replace(pod.metadata, name=name, uid=f"uid-of-{name}"))
 
 
@@ -130,6 +140,7 @@ class ClusterLife:
 
     def __init__(self) -> None:
         self.cache = Cache()
+        self.nominator = Nominator()
         self.nodes: dict[str, Node] = {}
         self.placed: dict[str, Placed] = {}
 
@@ -182,3 +193,11 @@ class ClusterLife:
         """A pod is gone or finished."""
         self.placed.pop(f"uid-of-{name}", None)
         self.cache.remove_pod(f"uid-of-{name}")
+
+    def nominate(self, shape: PodBuilder, name: str, priority: int, node_name: str) -> None:
+        """Room is held for a pod, and no longer where it was before."""
+        self.nominator.add(parse_pod(named_pod(shape, name, priority)), node_name)
+
+    def withdraw(self, name: str) -> None:
+        """Room that was held is held no more, if it was."""
+        self.nominator.remove(f"uid-of-{name}")

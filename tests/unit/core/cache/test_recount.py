@@ -6,12 +6,14 @@ against changes of kept results (`framework/test_evaluation.py`).
 
 from __future__ import annotations
 
+from collections import Counter
+
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from scheduler.api.quantity import milli_value, value
 from scheduler.api.types import Node
-from scheduler.core.cache.columns import MISSING, NodeColumns
+from scheduler.core.cache.columns import MISSING, NO_PODS, NodeColumns
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.types import PodInfo
@@ -119,13 +121,14 @@ def check_node(nodes: NodeColumns, row: int, node: Node) -> None:
 def check_usage(nodes: NodeColumns, row: int, pods: list[PodInfo]) -> None:
     """Everything that comes from the pods on a node, whether or not there is a Node object."""
     assert nodes.pod_count[row] == len(pods)
+    assert nodes.lowest_priority[row] == min((pod.priority for pod in pods), default=NO_PODS)
     for resource in RESOURCES:
         assert nodes.requested(resource)[row] == sum(pod.requests.get(resource) for pod in pods)
     assert nodes.non_zero_cpu_milli[row] == sum(pod.requests.non_zero_cpu_milli for pod in pods)
     assert nodes.non_zero_memory_bytes[row] == sum(pod.requests.non_zero_memory_bytes for pod in pods)
-    taken = {(port.protocol, port.port, port.ip) for pod in pods for port in pod.host_ports}
+    taken = Counter((port.protocol, port.port, port.ip) for pod in pods for port in pod.host_ports)
     found = {
-        (protocol, port, ip)
+        (protocol, port, ip): rows[row]
         for (protocol, port), by_ip in nodes.ports.rows.items()
         for ip, rows in by_ip.items()
         if row in rows
