@@ -215,7 +215,8 @@ class FaultProxy:
                 case Delay(seconds):
                     await asyncio.sleep(seconds)
                 case Hold(released):
-                    while not released.is_set():
+                    # It is set by a test, in a thread that knows nothing of this loop.
+                    while not released.is_set():  # noqa: ASYNC110
                         await asyncio.sleep(_POLL_SECONDS)
                 case Refuse(status, retry_after_seconds):
                     logged.status = status

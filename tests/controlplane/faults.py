@@ -153,7 +153,7 @@ class RuleBook:
             self._rules.clear()
 
     def faults_of_request(self, line: RequestLine) -> list[Fault]:
-        """The delays, holds and the first other fault that happen to a request as a whole, in the order of the rules."""
+        """Delays, holds and the first other fault that happen to a request as a whole, in the order of the rules."""
         return self._faults(line, _FAULTS_OF_WATCH_REQUESTS if line.is_watch else _FAULTS_OF_REQUESTS)
 
     def fault_of_event(self, line: RequestLine) -> Fault | None:
