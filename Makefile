@@ -51,7 +51,7 @@ soak: setup ## Long versions of the tests
 	@$(BIN)/pytest tests --soak -m soak
 
 .PHONY: bench
-bench: setup ## Podium and kube-scheduler in alternation (WORKLOAD, NODES, PODS, PAIRS, POD_KB)
+bench: setup ## Podium and kube-scheduler in alternation (WORKLOAD, NODES, PODS, PAIRS, POD_KB, VICTIMS_EACH)
 	@$(BIN)/python -m tests.bench
 
 .PHONY: lint
