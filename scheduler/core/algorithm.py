@@ -260,4 +260,9 @@ def decide(snapshot: Snapshot, pod: PodInfo, framework: Framework, rng: Rng) -> 
 def _rejected_before_filter(snapshot: Snapshot, narrowed: PreFilterOutcome) -> Diagnosis:
     status = narrowed.status
     plugins = frozenset(status.plugin.split(",")) if status is not None and status.plugin else frozenset()
-    return Diagnosis(snapshot.nodes.existing, rejection=status, unschedulable_plugins=plugins)
+    diagnosis = Diagnosis(snapshot.nodes.existing, rejection=status)
+    if status is not None and status.code is Code.PENDING:
+        diagnosis.pending_plugins = plugins
+    else:
+        diagnosis.unschedulable_plugins = plugins
+    return diagnosis

@@ -278,3 +278,11 @@ async def test_a_pre_enqueue_that_raises_holds_the_pod() -> None:
     shell.see(make_pod("web").obj())
     assert [str(fault) for fault in shell.faults] == ["running PreEnqueue plugin 'Scripted': ValueError('odd label')"]
     assert shell.place_of("web") is Place.GATED
+
+
+async def test_a_pod_put_aside_before_any_node_was_looked_at_is_pending(shell: Shell) -> None:
+    """The plugin that waits for something is told apart from those that rejected the pod."""
+    shell.scripted.answers["PreFilter"] = Status.of(Code.PENDING, "waiting for the rest of the job")
+    shell.decide_next()
+    (queued,) = shell.queue.snapshot()[Place.UNSCHEDULABLE]
+    assert (queued.pending_plugins, queued.unschedulable_plugins) == (frozenset({"Scripted"}), frozenset())

@@ -188,10 +188,6 @@ class NodeColumns:
             self._name_tuple = tuple(self.names)
         return self._name_tuple
 
-    def node(self, row: int) -> Node | None:
-        """The Node object of a row."""
-        return self._nodes[row]
-
     @property
     def exists(self) -> BoolArray:
         """Which rows hold a node."""

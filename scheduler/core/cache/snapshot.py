@@ -20,7 +20,6 @@ class Snapshot:
         nominator: pods that hold room on a node until they are placed there.
         node_changes: rows whose Node object changed, came or went.
         row_changes: rows whose Node object, pods or nominated pods changed.
-        generation: number of refreshes that brought a change.
     """
 
     def __init__(self, cache: Cache, nominator: Nominator | None = None) -> None:
@@ -28,7 +27,6 @@ class Snapshot:
         self.nominator = nominator or Nominator()
         self.node_changes = ChangeLog()
         self.row_changes = ChangeLog()
-        self.generation = 0
         self._cache = cache
 
     @property
@@ -46,17 +44,7 @@ class Snapshot:
 
     def refresh(self) -> None:
         """Bring in what the cache learnt; the cost is proportional to the rows that changed. Start of every cycle."""
-        self._refresh_nodes()
-        for name in self.nominator.take_changes():  # after the nodes, whose rows it needs
-            row = self.nodes.row_of(name)
-            if row is not None:
-                self.row_changes.append(row)
-
-    def _refresh_nodes(self) -> None:
         changes = self._cache.take_changes()
-        if not changes.nodes and not changes.usage:
-            return
-        self.generation += 1
         for row, info in changes.nodes.items():
             self.nodes.write_node(row, info)
             self.node_changes.append(row)
@@ -65,3 +53,7 @@ class Snapshot:
             self.nodes.write_usage(row, info)
             if row not in changes.nodes:
                 self.row_changes.append(row)
+        for name in self.nominator.take_changes():  # after the nodes, whose rows it needs
+            changed = self.nodes.row_of(name)
+            if changed is not None:
+                self.row_changes.append(changed)

@@ -243,6 +243,9 @@ class RowEvaluations:
             outcome.rejected_by = outcome.rejected_by.copy()
             outcome.verdicts = outcome.verdicts.copy()
             self._merge_filters(active, state, pod, snapshot, outcome.rows, outcome.rejected_by, outcome.verdicts)
+            if snapshot.nominator.level(pod.priority) is not None:
+                check = self.row_check(state, pod, snapshot, skipped)
+                self._count_nominated(check, outcome.rows, outcome.rejected_by, outcome.verdicts)
             feasible = outcome.rejected_by == FEASIBLE
             outcome.feasible = int(np.count_nonzero(feasible))
             outcome.totals = np.where(feasible, outcome.totals, INFEASIBLE)
