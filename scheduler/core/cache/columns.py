@@ -17,7 +17,7 @@ from scheduler.api.requests import CPU, MEMORY, HostPort
 from scheduler.api.types import Node, Taint
 from scheduler.core.cache.interning import Interned
 from scheduler.core.cache.node_info import NodeInfo
-from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 
 A = TypeVar("A", BoolArray, FloatArray, IntArray)
 
@@ -138,6 +138,15 @@ class RowSums(NamedTuple):
     non_zero_cpu_milli: float
     non_zero_memory_bytes: float
     requested: dict[str, float]
+
+
+class ColumnSums(NamedTuple):
+    """The same of all rows, as columns."""
+
+    pod_count: IntArray
+    non_zero_cpu_milli: FloatArray
+    non_zero_memory_bytes: FloatArray
+    requested: dict[str, FloatArray]
 
 
 class NodeColumns:
@@ -335,6 +344,27 @@ class NodeColumns:
         self._non_zero_memory_bytes[row] = sums.non_zero_memory_bytes
         for name, column in self._requested.items():
             column[row] = sums.requested.get(name, 0)
+
+    def change_sums(self, rows: RowIndex, pods: int | IntArray, amounts: Mapping[str, FloatArray]) -> None:
+        """Add to the number of pods and to what is requested on many rows; called by an overlay."""
+        self._pod_count[rows] += pods
+        for name, amount in amounts.items():
+            self._resource(self._requested, name)[rows] += amount
+
+    def copy_sums(self) -> ColumnSums:
+        """What the pods of every row add up to."""
+        requested = {name: column.copy() for name, column in self._requested.items()}
+        return ColumnSums(
+            self._pod_count.copy(), self._non_zero_cpu_milli.copy(), self._non_zero_memory_bytes.copy(), requested
+        )  # fmt: skip
+
+    def restore_all_sums(self, sums: ColumnSums) -> None:
+        """Put back what `copy_sums` gave."""
+        self._pod_count[:] = sums.pod_count
+        self._non_zero_cpu_milli[:] = sums.non_zero_cpu_milli
+        self._non_zero_memory_bytes[:] = sums.non_zero_memory_bytes
+        for name, column in self._requested.items():
+            column[:] = sums.requested.get(name, 0)
 
     def _forget_name(self, row: int, name: str, node: Node | None) -> None:
         previous = self.names[row]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from scheduler.core.framework.types import PodInfo
+from scheduler.core.framework.types import FloatArray, IntArray, PodInfo, RowIndex
 
 if TYPE_CHECKING:
-    from scheduler.core.cache.columns import NodeColumns, RowSums
+    from scheduler.core.cache.columns import ColumnSums, NodeColumns, RowSums
 
 
 class Overlay:
@@ -28,6 +29,7 @@ class Overlay:
         self._nodes = nodes
         self._before: dict[int, RowSums] = {}
         self._with_ports: list[tuple[int, PodInfo, int]] = []
+        self._all_before: ColumnSums | None = None
 
     def __enter__(self) -> Overlay:
         return self
@@ -45,8 +47,20 @@ class Overlay:
         """Count the pod, which is on the row's node, no more."""
         self._change(row, pod, -1)
 
+    def change_many(self, rows: RowIndex, pods: int | IntArray, amounts: Mapping[str, FloatArray]) -> None:
+        """So many more pods (or, negative, fewer) and their requests on each of the rows, which are all different.
+
+        Host ports and scoring's defaults stay as they are.
+        """
+        if self._all_before is None:
+            self._all_before = self._nodes.copy_sums()
+        self._nodes.change_sums(rows, pods, amounts)
+
     def rollback(self) -> None:
         """Undo everything. Sums are put back and not counted back: those of absurd amounts are rounded."""
+        if self._all_before is not None:
+            self._nodes.restore_all_sums(self._all_before)
+            self._all_before = None
         for row, sums in self._before.items():
             self._nodes.restore_sums(row, sums)
         self._before.clear()
@@ -56,7 +70,7 @@ class Overlay:
                 self._nodes.ports.count(row, port, -sign)
 
     def _change(self, row: int, pod: PodInfo, sign: int) -> None:
-        if row not in self._before:
+        if self._all_before is None and row not in self._before:
             self._before[row] = self._nodes.sums_of_row(row)
         self._nodes.count_pod(row, pod, sign)
         if pod.host_ports:

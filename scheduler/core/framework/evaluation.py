@@ -37,10 +37,11 @@ from scheduler.core.framework.interface import (
 )
 from scheduler.core.framework.recorder import CycleRecorder
 from scheduler.core.framework.scoring import check_bounds, normalized
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, RowIndex
 
 if TYPE_CHECKING:
     from scheduler.core.cache.change_log import ChangeLog
+    from scheduler.core.cache.overlay import Overlay
     from scheduler.core.cache.snapshot import Snapshot
 
 FEASIBLE: Final = 127
@@ -242,7 +243,9 @@ class RowEvaluations:
         if active:
             outcome.rejected_by = outcome.rejected_by.copy()
             outcome.verdicts = outcome.verdicts.copy()
-            self._merge_filters(active, state, pod, snapshot, outcome.rows, outcome.rejected_by, outcome.verdicts)
+            _merge_filters(
+                self._recorder, active, state, pod, snapshot, outcome.rows, outcome.rejected_by, outcome.verdicts
+            )
             if snapshot.nominator.level(pod.priority) is not None:
                 check = self.row_check(state, pod, snapshot, skipped)
                 self._count_nominated(check, outcome.rows, outcome.rejected_by, outcome.verdicts)
@@ -279,7 +282,7 @@ class RowEvaluations:
         rejected_by[~snapshot.nodes.exists[rows]] = NO_NODE
         asked = self._active(self._filters, pod, snapshot)
         active = [f for f in asked if f[1].name not in skipped]
-        self._merge_filters(active, state, pod, snapshot, rows, rejected_by, verdicts)
+        _merge_filters(self._recorder, active, state, pod, snapshot, rows, rejected_by, verdicts)
         check = RowCheck(self._recorder, state, pod, snapshot, None, active, pod.uid)
         self._count_nominated(check, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
@@ -340,7 +343,8 @@ class RowEvaluations:
     def _catch_up_part(self, part: NodePart, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> None:
         rejected_by = np.where(snapshot.nodes.exists[rows], FEASIBLE, NO_NODE).astype(np.int8)
         verdicts = np.zeros(len(rejected_by), np.int32)
-        self._merge_filters(
+        _merge_filters(
+            self._recorder,
             self._active(self._filters_by[Depends.NODE], pod, snapshot),
             state, pod, snapshot, rows, rejected_by, verdicts,
         )  # fmt: skip
@@ -381,7 +385,7 @@ class RowEvaluations:
     def _catch_up_whole(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> None:
         rejected_by = whole.part.rejected_by[rows].copy()
         verdicts = whole.part.verdicts[rows].copy()
-        self._merge_filters(whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
+        _merge_filters(self._recorder, whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
         check = RowCheck(self._recorder, state, pod, snapshot, whole.part, whole.filter_plugins, "")
         self._count_nominated(check, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
@@ -445,28 +449,6 @@ class RowEvaluations:
     ) -> list[tuple[int, FilterPlugin]]:
         return [f for f in filters if f[1].filter_signature(pod, snapshot) is not None]
 
-    def _merge_filters(
-        self,
-        filters: Sequence[tuple[int, FilterPlugin]],
-        state: CycleState,
-        pod: PodInfo,
-        snapshot: Snapshot,
-        rows: Rows,
-        rejected_by: Int8Array,
-        verdicts: IntArray,
-    ) -> None:
-        """Let each filter reject rows that no filter before it in the profile's order rejects."""
-        for index, plugin in filters:
-            started = self._recorder.clock() if state.record_plugin_metrics else 0.0
-            answer = plugin.filter(state, pod, snapshot, rows)
-            rejects = bool(answer.any())
-            if state.record_plugin_metrics:
-                _measure(self._recorder, plugin, "Filter", started, rejects=rejects)
-            if rejects:
-                first = (answer != 0) & (rejected_by > index)
-                rejected_by[first] = index
-                verdicts[first] = answer[first]
-
     def _count_nominated(self, check: RowCheck, rows: Rows, rejected_by: Int8Array, verdicts: IntArray) -> None:
         """Correct the verdicts of those `rows` on which nominated pods count."""
         for row in check.rows_with_nominated():
@@ -510,6 +492,22 @@ class RowCheck:
                 return answer
         return self._first_rejection(row)
 
+    def add_nominated(self, overlay: Overlay) -> None:
+        """Add every nominated pod that counts to its node."""
+        for row in self.rows_with_nominated():
+            for other in self._nominated_on(self.snapshot.nodes.names[row]):
+                overlay.add_pod(row, other)
+
+    def rejections(self, rows: RowIndex) -> tuple[Int8Array, IntArray]:
+        """`rejected_by` and verdict of many rows as the columns stand, without a look at nominated pods."""
+        part = self.part
+        rejected_by: Int8Array = np.full(len(rows), FEASIBLE, np.int8) if part is None else part.rejected_by[rows]
+        verdicts: IntArray = np.zeros(len(rows), np.int32) if part is None else part.verdicts[rows]
+        _merge_filters(
+            self.recorder, self.filter_plugins, self.state, self.pod, self.snapshot, rows, rejected_by, verdicts
+        )  # fmt: skip
+        return rejected_by, verdicts
+
     def rows_with_nominated(self) -> list[int]:
         """Rows on which nominated pods count for the pod."""
         nominator = self.snapshot.nominator
@@ -542,6 +540,29 @@ class FullEvaluation(Outcome):
 
     raw: dict[str, IntArray]
     weighted: dict[str, IntArray]
+
+
+def _merge_filters(
+    recorder: CycleRecorder,
+    filters: Sequence[tuple[int, FilterPlugin]],
+    state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    rows: Rows,
+    rejected_by: Int8Array,
+    verdicts: IntArray,
+) -> None:
+    """Let each filter reject rows that no filter before it in the profile's order rejects."""
+    for index, plugin in filters:
+        started = recorder.clock() if state.record_plugin_metrics else 0.0
+        answer = plugin.filter(state, pod, snapshot, rows)
+        rejects = bool(answer.any())
+        if state.record_plugin_metrics:
+            _measure(recorder, plugin, "Filter", started, rejects=rejects)
+        if rejects:
+            first = (answer != 0) & (rejected_by > index)
+            rejected_by[first] = index
+            verdicts[first] = answer[first]
 
 
 def _first_rejection(

@@ -106,7 +106,14 @@ class PreFilterPlugin(Plugin):
 
 
 class FilterPlugin(Plugin):
-    """Rejects nodes."""
+    """Rejects nodes.
+
+    Attributes:
+        reads_sums_only: whether of the pods on a node `filter` reads nothing but their number and what they request in
+            sum of the resources that the pod itself requests. Preemption then tries many nodes at once.
+    """
+
+    reads_sums_only: ClassVar[bool] = False
 
     @abstractmethod
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:

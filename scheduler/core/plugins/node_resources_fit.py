@@ -41,6 +41,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
 
     name: ClassVar[str] = "NodeResourcesFit"
     depends: ClassVar[Depends] = Depends.ROW
+    reads_sums_only: ClassVar[bool] = True
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:
         self._asked_by: SharingTable[Requests, Sequence[tuple[str, int]]] = SharingTable(self._ask)

@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from scheduler.core.framework.diagnosis import NodeVerdicts, counted
-from scheduler.core.framework.evaluation import FEASIBLE, Int8Array
+from scheduler.core.framework.evaluation import FEASIBLE, Int8Array, RowCheck
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 from scheduler.core.preemption.pick_node import pick_one_node_for_preemption
+from scheduler.core.preemption.pod_slots import PodSlots
 from scheduler.core.preemption.victims import (
     NOTHING_TO_REMOVE,
+    PRIORITY_SHIFT,
+    ManyVictims,
     Rejection,
     earliest_start,
     priority_sum,
     select_victims_on_node,
+    select_victims_on_nodes,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 _NO_VICTIMS: Final = np.iinfo(np.int64).min
 _KEPT: Final = 32
+_FEW_ROWS: Final = 8
+"""Up to so many nodes are tried one by one, in plain integers."""
 
 
 @dataclass(slots=True)
@@ -52,7 +58,7 @@ class DryRuns:
         priority_sums: Σ (priority + 2^31) of the victims.
         victim_counts: how many.
         latest_start: the negative of when the first of the most important victims started (epoch seconds).
-        victims: by row, most important first.
+        victims: by row, most important first; only of rows that were tried one by one or asked for.
     """
 
     pod: PodInfo
@@ -106,16 +112,38 @@ class DryRuns:
         self.victim_counts[row] = len(answer)
         self.latest_start[row] = -earliest_start(answer)
 
+    def write_many_rejected(self, rows: RowIndex) -> None:
+        """Take rows without a pod of lower priority."""
+        self.known[rows] = True
+        self.rejected_by[rows] = NOTHING_TO_REMOVE
+
+    def write_many(self, rows: RowIndex, answer: ManyVictims, slots: PodSlots) -> None:
+        """Take the dry runs of many rows."""
+        self.known[rows] = True
+        self.rejected_by[rows], self.verdicts[rows] = answer.rejected_by, answer.verdicts
+        chosen, counts = answer.chosen, answer.chosen.sum(axis=0)
+        priorities = np.where(chosen, slots.priorities[:, rows], _NO_VICTIMS)
+        highest = priorities.max(axis=0)
+        of_highest = chosen & (priorities == highest)
+        self.highest_priority[rows] = highest
+        self.priority_sums[rows] = np.where(chosen, priorities, 0).sum(axis=0) + counts * PRIORITY_SHIFT
+        self.victim_counts[rows] = counts
+        self.latest_start[rows] = -np.where(of_highest, slots.starts[:, rows], np.inf).min(axis=0)
+        for row in rows.tolist():
+            self.victims.pop(row, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The nodes looked at for one preemptor.
 
     Attributes:
+        check: the preemptor's filters.
         looked_at: rows with a dry run.
         rows: those of them where preemption makes room.
     """
 
+    check: RowCheck
     runs: DryRuns
     looked_at: RowIndex
     rows: RowIndex
@@ -131,6 +159,17 @@ class Candidates:
         criteria = (runs.highest_priority, runs.priority_sums, runs.victim_counts, runs.latest_start)
         return pick_one_node_for_preemption(self.rows, criteria)
 
+    def victims(self, row: int) -> tuple[PodInfo, ...]:
+        """The victims on one of `rows`, most important first."""
+        victims = self.runs.victims.get(row)
+        if victims is None:
+            node = self.check.snapshot.node_info(row)
+            assert node is not None
+            answer = select_victims_on_node(self.check, node)
+            assert not isinstance(answer, Rejection)
+            victims = self.runs.victims[row] = answer
+        return victims
+
 
 class Evaluator:
     """Dry runs of one profile's preemptors. Used by DefaultPreemption within a cycle."""
@@ -138,6 +177,7 @@ class Evaluator:
     def __init__(self, args: DefaultPreemptionArgs) -> None:
         self._args = args
         self._kept: OrderedDict[Hashable, DryRuns] = OrderedDict()
+        self._slots = PodSlots()
 
     def candidates(self, attempt: FailedAttempt) -> Candidates:
         """A dry run of each node where preemption may help, or of as many as the args say."""
@@ -148,7 +188,7 @@ class Evaluator:
             rows = self._first_found(attempt, runs, rows, wanted)
         else:
             self._run(attempt, runs, rows)
-        return Candidates(runs, rows, np.sort(rows[runs.rejected_by[rows] == FEASIBLE]))
+        return Candidates(attempt.check, runs, rows, np.sort(rows[runs.rejected_by[rows] == FEASIBLE]))
 
     def _runs(self, attempt: FailedAttempt) -> DryRuns:
         pod, snapshot, kept_by = attempt.pod, attempt.snapshot, attempt.check.kept_by
@@ -165,14 +205,19 @@ class Evaluator:
         return runs
 
     def _run(self, attempt: FailedAttempt, runs: DryRuns, rows: RowIndex) -> None:
+        check, snapshot = attempt.check, attempt.snapshot
         rows = rows[~runs.known[rows]]
-        removable = attempt.snapshot.nodes.lowest_priority[rows] < attempt.pod.priority
-        runs.rejected_by[rows[~removable]] = NOTHING_TO_REMOVE
-        runs.known[rows[~removable]] = True
-        for row in rows[removable].tolist():
-            node = attempt.snapshot.node_info(row)
+        removable = snapshot.nodes.lowest_priority[rows] < attempt.pod.priority
+        runs.write_many_rejected(rows[~removable])
+        rows = rows[removable]
+        if len(rows) > _FEW_ROWS and all(plugin.reads_sums_only for _, plugin in check.filter_plugins):
+            self._slots.refresh(snapshot)
+            runs.write_many(rows, select_victims_on_nodes(check, rows, self._slots), self._slots)
+            return
+        for row in rows.tolist():
+            node = snapshot.node_info(row)
             if node is not None:
-                runs.write(row, select_victims_on_node(attempt.check, node))
+                runs.write(row, select_victims_on_node(check, node))
 
     def _first_found(self, attempt: FailedAttempt, runs: DryRuns, rows: RowIndex, wanted: int) -> RowIndex:
         """`rows` up to the one with which there are as many candidates as wanted."""

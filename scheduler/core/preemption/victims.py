@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scheduler.core.framework.evaluation import FEASIBLE, RowCheck
-from scheduler.core.framework.types import PodInfo
+import numpy as np
+
+from scheduler.core.framework.evaluation import FEASIBLE, Int8Array, RowCheck
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, RowIndex
 
 if TYPE_CHECKING:
     from scheduler.core.cache.node_info import NodeInfo
+    from scheduler.core.preemption.pod_slots import PodSlots
 
 PRIORITY_SHIFT: Final = 2**31
 """Added to every priority before they are summed: a sum of negative ones must not make more victims look better."""
@@ -51,6 +55,46 @@ def select_victims_on_node(check: RowCheck, node: NodeInfo) -> tuple[PodInfo, ..
                 overlay.remove_pod(row, pod)
                 victims.append(pod)
     return tuple(victims)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyVictims:
+    """The victims on many nodes; each array has an entry for each row asked about.
+
+    Attributes:
+        rejected_by, verdicts: FEASIBLE and 0 where there are victims, else as in `Rejection`.
+        chosen: bool, slots by rows: which pods are victims.
+    """
+
+    rejected_by: Int8Array
+    verdicts: IntArray
+    chosen: BoolArray
+
+
+def select_victims_on_nodes(check: RowCheck, rows: RowIndex, slots: PodSlots) -> ManyVictims:
+    """`select_victims_on_node` for many rows at once, one step a slot instead of one a pod.
+
+    Only for filters that read nothing else of the pods on a node than sums (`FilterPlugin.reads_sums_only`). Every row
+    has a pod of lower priority.
+    """
+    removable = slots.priorities[:, rows] < check.pod.priority
+    asked = [name for name, _ in check.pod.requests.amounts if name in slots.requested]
+    amounts = {name: slots.requested[name][:, rows] for name in asked}
+    chosen = np.zeros(removable.shape, np.bool_)
+    with check.snapshot.overlay() as overlay:
+        # Who fits beside them fits without them: sums only grow.
+        check.add_nominated(overlay)
+        lower = {name: np.where(removable, each, 0).sum(axis=0) for name, each in amounts.items()}
+        overlay.change_many(rows, -removable.sum(axis=0), {name: -total for name, total in lower.items()})
+        rejected_by, verdicts = check.rejections(rows)
+        fitting = rejected_by == FEASIBLE
+        for slot in np.flatnonzero(removable.any(axis=1)).tolist():
+            turn = np.flatnonzero(fitting & removable[slot])
+            overlay.change_many(rows[turn], 1, {name: each[slot][turn] for name, each in amounts.items()})
+            gone = turn[check.rejections(rows[turn])[0] != FEASIBLE]
+            overlay.change_many(rows[gone], -1, {name: -each[slot][gone] for name, each in amounts.items()})
+            chosen[slot, gone] = True
+    return ManyVictims(rejected_by, verdicts, chosen)
 
 
 def importance(pod: PodInfo) -> tuple[int, float]:
