@@ -32,7 +32,7 @@ class SeenPod:
         node_name: empty while it is on no node.
         reason, message: of the condition PodScheduled; empty when it has none or is true.
         requests: of its containers, in thousandths by resource.
-        nominated_node, annotated_node: what it is nominated to, by status and by annotation; empty without a nomination.
+        nominated_node, annotated_node: where it is nominated to, by status and by annotation; empty when nowhere.
         disruption: message of the condition DisruptionTarget; empty without one.
         is_leaving: whether it is being deleted.
     """
