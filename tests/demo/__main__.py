@@ -72,10 +72,10 @@ def _set_the_stage(story: Story, stack: ExitStack, control_plane: ControlPlane) 
     with story.step("Starting etcd and kube-apiserver on 127.0.0.1", 5):
         stack.enter_context(control_plane)
     client = stack.enter_context(control_plane.client())
-    stage = Stage(client, Podium(control_plane))
-    with story.step("Creating nine nodes, and starting KWOK, which plays their kubelets", 2):
+    podium = Podium(control_plane)
+    with story.step("Starting KWOK, which plays kubelets, and creating nine nodes", 2):
+        stage = Stage(client, podium, control_plane.start_kwok())
         stage.set()
-        control_plane.start_kwok()
     with story.step("Starting Podium, as a user who has a scheduler's rights and no others", 2):
         stage.podium.start(client)
     story.say(f"$ {stage.podium.command_line}")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from scheduler.api.quantity import milli_value
 from tests.controlplane.resources import Manifest
 
+_NOMINATED_NODE = "scheduler.kubernetes.io/nominated-node-name"
+
 
 @dataclass(frozen=True)
 class SeenNode:
@@ -30,14 +32,23 @@ class SeenPod:
         node_name: empty while it is on no node.
         reason, message: of the condition PodScheduled; empty when it has none or is true.
         requests: of its containers, in thousandths by resource.
+        nominated_node, annotated_node: where it is nominated to, by status and by annotation; empty when nowhere.
+        disruption: message of the condition DisruptionTarget; empty without one.
+        is_leaving: whether it is being deleted.
     """
 
     name: str
+    uid: str
     node_name: str
     phase: str
     reason: str
     message: str
     requests: Mapping[str, int]
+    priority: int
+    nominated_node: str
+    annotated_node: str
+    disruption: str
+    is_leaving: bool
 
 
 @dataclass(frozen=True)
@@ -64,19 +75,27 @@ def seen_node(node: Manifest) -> SeenNode:
 
 def seen_pod(pod: Manifest) -> SeenPod:
     """The pod in an API object."""
-    conditions = pod["status"].get("conditions") or ()
-    unscheduled: Manifest = next((c for c in conditions if c["type"] == "PodScheduled" and c["status"] != "True"), {})
+    metadata, status = pod["metadata"], pod["status"]
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+    scheduled: Manifest = conditions.get("PodScheduled", {})
+    unscheduled = scheduled if scheduled.get("status") != "True" else {}
     requests: dict[str, int] = {}
     for container in pod["spec"]["containers"]:
         for resource, amount in _amounts(container.get("resources", {}).get("requests") or {}).items():
             requests[resource] = requests.get(resource, 0) + amount
     return SeenPod(
-        pod["metadata"]["name"],
+        metadata["name"],
+        metadata["uid"],
         pod["spec"].get("nodeName", ""),
-        pod["status"].get("phase", ""),
+        status.get("phase", ""),
         unscheduled.get("reason", ""),
         unscheduled.get("message", ""),
         requests,
+        pod["spec"].get("priority", 0),
+        status.get("nominatedNodeName", ""),
+        (metadata.get("annotations") or {}).get(_NOMINATED_NODE, ""),
+        conditions.get("DisruptionTarget", {}).get("message", ""),
+        "deletionTimestamp" in metadata,
     )
 
 

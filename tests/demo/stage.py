@@ -1,9 +1,11 @@
 """Where the story plays: the cluster, changed and read through the API server only."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.controlplane.client import Client, wait_until
+from tests.controlplane.component import Component
 from tests.controlplane.resources import Manifest, node_manifest, pod_manifest
 from tests.demo.podium import Podium
 from tests.demo.seen import SeenEvent, SeenNode, SeenPod, seen_event, seen_node, seen_pod
@@ -11,6 +13,9 @@ from tests.demo.seen import SeenEvent, SeenNode, SeenPod, seen_event, seen_node,
 NAMESPACE = "demo"
 SCHEDULED = "Scheduled"
 FAILED = "FailedScheduling"
+PREEMPTED = "Preempted"
+NOT_HELPFUL = "preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
+"""What a pod is told that fits on none of so many nodes, whoever may be evicted."""
 _ZONE_LABEL = "topology.kubernetes.io/zone"
 _PATIENCE_SECONDS = 30.0
 
@@ -22,9 +27,11 @@ class Stage:
     back and checks.
     """
 
-    def __init__(self, client: Client, podium: Podium) -> None:
+    def __init__(self, client: Client, podium: Podium, kubelets: Component) -> None:
+        """`kubelets` is the process that plays them, `podium` need not run yet."""
         self.client = client
         self.podium = podium
+        self._kubelets = kubelets
 
     def set(self) -> None:
         """Create the namespace and nine nodes of 4 cpu and 8Gi in three zones: two with fast disks, one tainted."""
@@ -51,10 +58,34 @@ class Stage:
         labels = {_ZONE_LABEL: zone} | (labels or {})
         self.client.create(node_manifest(name, cpu=cpu, memory=memory, labels=labels, taints=taints))
 
+    def add_priority(self, name: str, value: int) -> None:
+        """Create a priority class."""
+        self.client.create(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            }
+        )
+
+    @contextmanager
+    def slow_kubelets(self) -> Iterator[None]:
+        """Meanwhile no kubelet does anything: pods that are being deleted stay."""
+        self._kubelets.pause()
+        try:
+            yield
+        finally:
+            self._kubelets.resume()
+
     def create_pod(self, name: str, requests: dict[str, str] | None = None, **spec: Any) -> str:
         """Create a pod for Podium and return its name; `spec` takes further fields by their JSON names."""
         self.client.create(pod_manifest(name, NAMESPACE, requests=requests, **spec))
         return name
+
+    def end_pod(self, name: str) -> None:
+        """End a pod at once, as its kubelet does when its containers have stopped."""
+        self.client.delete("pods", name, NAMESPACE)
 
     def create_pods(self, manifests: Iterable[Manifest]) -> None:
         """Create many pods at once."""

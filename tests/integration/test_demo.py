@@ -53,5 +53,5 @@ def test_demo_tells_a_true_story_and_leaves_its_cluster_until_told() -> None:
         kubeconfig = Path(export[1])
         command = [str(_KUBECTL), f"--kubeconfig={kubeconfig}", "--namespace", "demo", "get", "pods", "--no-headers"]
         pods = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        assert len(pods) == 25
+        assert len(pods) == 31
     wait_until(lambda: not kubeconfig.parent.exists(), what="the end of the cluster")

@@ -18,7 +18,7 @@ Pods may name a node before its object arrives and may outlive it; they are coun
 Only `event_handlers` and the scheduling cycle write here, on the scheduling loop. `Snapshot.refresh` takes the changes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler.api.quantity import QuantityError
 from scheduler.api.types import Node
@@ -47,10 +47,11 @@ class CacheError(Exception):
 
 @dataclass(slots=True)
 class Changes:
-    """Node infos changed since the last `Cache.take_changes`, by row."""
+    """Node infos changed since the last `Cache.take_changes`, by row; and the rows on which pods began to run."""
 
     nodes: dict[int, NodeInfo]
     usage: dict[int, NodeInfo]
+    starts: set[int] = field(default_factory=set)
 
 
 class Cache:
@@ -170,7 +171,10 @@ class Cache:
     def _replace(self, state: PodState, pod: PodInfo, node_name: str) -> None:
         old = state.pod
         if state.node_name == node_name and counts_alike(old, pod):
-            self._nodes[node_name].pods[pod.uid] = pod
+            info = self._nodes[node_name]
+            info.pods[pod.uid] = pod
+            if old.pod.status.start_time != pod.pod.status.start_time:
+                self._changes.starts.add(info.row)
             state.pod = pod
             state.assumed = False
             self._assumed.discard(pod.uid)

@@ -20,6 +20,7 @@ class Snapshot:
         nominator: pods that hold room on a node until they are placed there.
         node_changes: rows whose Node object changed, came or went.
         row_changes: rows whose Node object, pods or nominated pods changed.
+        start_changes: rows on which a pod began to run, which matters to preemption alone.
     """
 
     def __init__(self, cache: Cache, nominator: Nominator | None = None) -> None:
@@ -27,6 +28,7 @@ class Snapshot:
         self.nominator = nominator or Nominator()
         self.node_changes = ChangeLog()
         self.row_changes = ChangeLog()
+        self.start_changes = ChangeLog()
         self._cache = cache
 
     @property
@@ -53,6 +55,8 @@ class Snapshot:
             self.nodes.write_usage(row, info)
             if row not in changes.nodes:
                 self.row_changes.append(row)
+        for row in changes.starts:
+            self.start_changes.append(row)
         for name in self.nominator.take_changes():  # after the nodes, whose rows it needs
             changed = self.nodes.row_of(name)
             if changed is not None:

@@ -32,6 +32,7 @@ from scheduler.core.preemption.victims import (
 
 if TYPE_CHECKING:
     from scheduler.config.plugin_args import DefaultPreemptionArgs
+    from scheduler.core.cache.change_log import ChangeLog
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.interface import FailedAttempt
 
@@ -50,7 +51,7 @@ class DryRuns:
 
     Attributes:
         pod: the one they were made for first, held so that identities in the key stay taken.
-        position: of the log of changed rows.
+        positions: of the logs of changed rows, and of rows with pods that began to run.
         known: whether the row's entries are of the node as it is now.
         rejected_by: FEASIBLE where removing `victims` makes room; else as `select_victims_on_node` says.
         verdicts: the verdict of the filter in `rejected_by`.
@@ -62,7 +63,7 @@ class DryRuns:
     """
 
     pod: PodInfo
-    position: int
+    positions: list[int]
     known: BoolArray
     rejected_by: Int8Array
     verdicts: IntArray
@@ -78,7 +79,7 @@ class DryRuns:
         count = snapshot.nodes.count
         return cls(
             pod,
-            snapshot.row_changes.end,
+            [log.end for log in _logs(snapshot)],
             np.zeros(count, np.bool_),
             np.zeros(count, np.int8),
             np.zeros(count, np.int32),
@@ -91,12 +92,13 @@ class DryRuns:
 
     def forget_changed(self, snapshot: Snapshot) -> None:
         """Rows that changed since the last time are unknown again."""
-        changed = snapshot.row_changes.since(self.position)
-        if changed is None:
-            self.known[:] = False
-        elif changed:
-            self.known[changed] = False
-        self.position = snapshot.row_changes.end
+        for number, log in enumerate(_logs(snapshot)):
+            changed = log.since(self.positions[number])
+            if changed is None:
+                self.known[:] = False
+            elif changed:
+                self.known[changed] = False
+            self.positions[number] = log.end
 
     def write(self, row: int, answer: tuple[PodInfo, ...] | Rejection) -> None:
         """Take a row's dry run."""
@@ -236,16 +238,20 @@ class Evaluator:
         return np.roll(attempt.rows, -attempt.rng.randrange(len(attempt.rows)))
 
     def _wanted(self, potential: int) -> int:
-        """Number of candidates to be found: kube-scheduler's max(percentage, absolute); all of them without args."""
+        """How many candidates are to be found: max(percentage, absolute) as kube-scheduler says, 1 at least, or all."""
         args = self._args
         if args.min_candidate_nodes_percentage is None or args.min_candidate_nodes_absolute is None:
             return potential
         share = potential * args.min_candidate_nodes_percentage // 100
-        return min(potential, max(share, args.min_candidate_nodes_absolute))
+        return min(potential, max(share, args.min_candidate_nodes_absolute, 1))
 
     @property
     def _is_limited(self) -> bool:
         return self._args.min_candidate_nodes_percentage is not None
+
+
+def _logs(snapshot: Snapshot) -> tuple[ChangeLog, ChangeLog]:
+    return snapshot.row_changes, snapshot.start_changes
 
 
 def nothing_found_message(attempt: FailedAttempt, candidates: Candidates) -> str:

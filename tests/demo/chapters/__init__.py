@@ -6,7 +6,7 @@ A chapter finds what those before it left behind. The last two look at everythin
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.demo.chapters import figures, gates, selectors, spreading, taints, unschedulable, whole
+from tests.demo.chapters import figures, gates, preemption, selectors, spreading, taints, unschedulable, whole
 from tests.demo.stage import Stage
 from tests.demo.story import Story
 
@@ -25,6 +25,7 @@ CHAPTERS = (
     Chapter("Nodes choose: taints and tolerations", taints.tell),
     Chapter("A gated pod is not even tried until its gate is lifted", gates.tell),
     Chapter("A pod that fits nowhere says why, and is tried again when that may have changed", unschedulable.tell),
+    Chapter("An important pod gets room: who falls, who is reprieved, and who does not steal it", preemption.tell),
     Chapter("The cluster as a whole", whole.tell),
     Chapter("How long it took, from /metrics", figures.tell),
 )

@@ -1,7 +1,7 @@
 """How long it took, as Podium measured it."""
 
 from tests.demo.metrics import Scrape
-from tests.demo.stage import Stage
+from tests.demo.stage import PREEMPTED, Stage
 from tests.demo.story import Story
 
 _LATENCIES: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -19,7 +19,11 @@ def tell(stage: Stage, story: Story) -> None:
     story.say("attempts: " + ", ".join(f"{count:g} {result}" for result, count in sorted(attempts.items())))
     story.say("p50 and p99 are estimated from the histograms' buckets, as Prometheus does; the lowest ends at 1 ms.")
     bound = sum(bool(pod.node_name) for pod in stage.pods())
-    story.check("Podium counts as many scheduled pods as the API server has", attempts.get("scheduled", 0.0), bound)
+    evicted = len(stage.events(reason=PREEMPTED))
+    counted = (attempts.get("scheduled", 0.0), scrape.number("scheduler_preemption_victims_sum"))
+    story.check(
+        "Podium counts as many pods scheduled and evicted as the API server", counted, (bound + evicted, evicted)
+    )
     story.check("no attempt ended in an error", attempts.get("error", 0.0), 0.0)
 
 

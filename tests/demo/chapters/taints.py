@@ -1,7 +1,7 @@
 """Whom a node lets in."""
 
 from tests.controlplane.client import PatchType
-from tests.demo.stage import FAILED, SCHEDULED, Stage
+from tests.demo.stage import FAILED, NOT_HELPFUL, SCHEDULED, Stage
 from tests.demo.story import Story
 
 _NODE = "gpu-c1"
@@ -31,7 +31,7 @@ def tell(stage: Stage, story: Story) -> None:
     story.check("the pod that tolerates the taint runs on the tainted node", placed.node_name, _NODE)
     total = len(stage.nodes())
     reasons = f"1 node(s) had untolerated taint(s), {total - 1} node(s) didn't match Pod's node affinity/selector"
-    message = f"0/{total} nodes are available: {reasons}."
+    message = f"0/{total} nodes are available: {reasons}. {NOT_HELPFUL.format(total)}"
     story.check(
         "the other one was kept out, and told of the taint and of the nodes without the label",
         (waiting.node_name, waiting.reason, waiting.message),

@@ -1,6 +1,6 @@
 """A pod too big for every node there is."""
 
-from tests.demo.stage import FAILED, SCHEDULED, Stage
+from tests.demo.stage import FAILED, NOT_HELPFUL, SCHEDULED, Stage
 from tests.demo.story import Story
 
 _NODE = "large-a1"
@@ -22,7 +22,7 @@ def tell(stage: Stage, story: Story) -> None:
     story.say(f"Node {_NODE} with {stage.node(_NODE).allocatable['cpu'] // 1000} cpu is added.")
     for event in events:
         story.quote(f"event {event.reason}, {_time_of_day(event.time)}", event.note)
-    message = f"0/{count} nodes are available: {count} Insufficient cpu."
+    message = f"0/{count} nodes are available: {count} Insufficient cpu. {NOT_HELPFUL.format(count)}"
     story.check(
         "condition and event gave the reason why it fits nowhere",
         (waiting.node_name, waiting.reason, waiting.message, [event.note for event in refusals]),

@@ -1,6 +1,7 @@
 """Random life of a small cluster: a cache, and beside it the plainest account of what it should hold."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from hypothesis import strategies as st
@@ -101,6 +102,12 @@ def events(nodes: int, pods: int) -> st.SearchStrategy[Event]:
     )
 
 
+def starts(pods: int) -> st.SearchStrategy[Event]:
+    """Nodes that begin to run pods."""
+    pod = st.sampled_from([f"p{number}" for number in range(pods)])
+    return st.tuples(st.just("start"), pod, st.integers(0, 3))
+
+
 def nominations(nodes: int, pods: int) -> st.SearchStrategy[Event]:
     """Pods that get or lose room held for them; others than those that `events` places."""
     node, pod = st.sampled_from(node_names(nodes)), st.sampled_from([f"nominated-{number}" for number in range(pods)])
@@ -193,6 +200,14 @@ class ClusterLife:
         """A pod is gone or finished."""
         self.placed.pop(f"uid-of-{name}", None)
         self.cache.remove_pod(f"uid-of-{name}")
+
+    def start(self, name: str, minute: int) -> None:
+        """The watch shows that a placed pod runs, since that minute."""
+        placed = self.placed.get(f"uid-of-{name}")
+        if placed is not None:
+            at = datetime(2026, 1, 1, 12, minute, tzinfo=UTC)
+            pod = placed.pod.pod
+            self.show_pod(replace(pod, status=replace(pod.status, start_time=at)), placed.node_name)
 
     def nominate(self, shape: PodBuilder, name: str, priority: int, node_name: str) -> None:
         """Room is held for a pod, and no longer where it was before."""

@@ -1,7 +1,7 @@
 """What is kept between pods gives the same answers as a process that starts now.
 
-Random changes of the cluster are interleaved with decisions, so that results are caught up over one row, a few and
-many, after the log was cut, and after they were thrown away to make room.
+Random changes of the cluster, nominations among them, are interleaved with decisions, so that results are caught up
+over one row, a few and many, after the log was cut, and after they were thrown away to make room.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from scheduler.config.plugin_args import (
 )
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.change_log import ChangeLog
+from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.evaluation import FEASIBLE, INFEASIBLE, NO_NODE, FullEvaluation, Outcome, RowEvaluations
@@ -33,7 +34,18 @@ from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.types import PodInfo
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from tests.unit.core.cluster_life import GPU, SOME_NODES, SOME_PODS, ClusterLife, Event, events, named_pod, node_names
+from tests.unit.core.cluster_life import (
+    GPU,
+    SOME_NODES,
+    SOME_PODS,
+    SOME_PRIORITIES,
+    ClusterLife,
+    Event,
+    events,
+    named_pod,
+    node_names,
+    nominations,
+)
 from tests.unit.core.framework.profiles import default_framework
 
 NODES = 30
@@ -63,14 +75,15 @@ def forgetful_framework() -> Framework:
     return framework
 
 
-Turn: TypeAlias = "tuple[list[Event], tuple[PodBuilder, int, int], list[PodBuilder]]"
-"""What happens, a shape of pods assumed on so many nodes from one on, and the pods then asked about."""
+Turn: TypeAlias = "tuple[list[Event], tuple[PodBuilder, int, int], list[tuple[PodBuilder, int]]]"
+"""What happens, a shape of pods assumed on so many nodes from one on, and the pods (with priorities) then asked about.
+"""
 
 TURNS: Final = st.lists(
     st.tuples(
-        st.lists(events(NODES, pods=40), min_size=1, max_size=5),
+        st.lists(st.one_of(events(NODES, pods=40), nominations(9, pods=6)), min_size=1, max_size=5),
         st.tuples(SOME_PODS, st.integers(0, NODES - 1), st.sampled_from([0, 0, 0, 5, 15])),
-        st.lists(SOME_PODS, min_size=3, max_size=5),
+        st.lists(st.tuples(SOME_PODS, SOME_PRIORITIES), min_size=3, max_size=5),
     ),
     min_size=6,
     max_size=10,
@@ -87,7 +100,7 @@ def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Tur
     life = ClusterLife()
     for name, node in zip(node_names(NODES), nodes, strict=False):
         life.write_node(node, name)
-    snapshot = Snapshot(life.cache)
+    snapshot = Snapshot(life.cache, life.nominator)
     snapshot.node_changes, snapshot.row_changes = ChangeLog(limit=20), ChangeLog(limit=40)
     frameworks = (default_framework({}), default_framework(OTHER_ARGS), forgetful_framework())
     for happening, (shape, first, count), asked in turns:
@@ -96,7 +109,7 @@ def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Tur
         for number, node_name in enumerate(node_names(NODES)[first : first + count]):
             life.assume(shape, f"p{number}", node_name)
         fresh_snapshot = snapshot_of(life)
-        for pod in (parse_pod(named_pod(each, "asked")) for each in asked):
+        for pod in (parse_pod(named_pod(shape, "asked", priority)) for shape, priority in asked):
             for framework in frameworks:
                 anew = evaluate_anew(framework, pod, fresh_snapshot)
                 assert ranking(framework, pod, snapshot) == by_node(anew, fresh_snapshot, framework, pod)
@@ -146,7 +159,11 @@ def snapshot_of(life: ClusterLife) -> Snapshot:
         cache.add_node(node)
     for placed in reversed(life.placed.values()):
         cache.add_pod(placed.pod, placed.node_name)
-    snapshot = Snapshot(cache)
+    nominator = Nominator()
+    for node_name in life.nominator.nodes():
+        for pod in life.nominator.on_node(node_name):
+            nominator.add(pod, node_name)
+    snapshot = Snapshot(cache, nominator)
     snapshot.refresh()
     return snapshot
 
