@@ -124,7 +124,7 @@ def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision) -> Preempt
     for row in candidates.looked_at.tolist():
         rejected_by = int(runs.rejected_by[row])
         if row in candidates.rows:
-            victims = tuple(pod.key for pod in candidates.victims(row))
+            victims = tuple(pod.key for pod in runs.victims_on(row, failed.check))
             answer.candidates[names[row]] = Candidate(victims=victims, pdb_violations=0)
         elif rejected_by == NOTHING_TO_REMOVE:
             answer.rejected[names[row]] = _NOTHING_TO_REMOVE

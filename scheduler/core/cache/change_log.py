@@ -1,5 +1,7 @@
 """Which rows changed since a reader last looked."""
 
+from collections.abc import Sequence
+
 
 class ChangeLog:
     """An append-only list of changed rows, read by position and bounded in length.
@@ -33,3 +35,13 @@ class ChangeLog:
             return None
         rows = self._rows[position - self._start :]
         return rows if len(rows) == 1 else list(set(rows))
+
+
+def changed_since(logs: Sequence[ChangeLog], positions: list[int]) -> list[int] | None:
+    """Distinct rows changed in any of the logs since `positions`, which are moved to the ends; None: all may have."""
+    changed: set[int] | None = set()
+    for number, log in enumerate(logs):
+        rows = log.since(positions[number])
+        positions[number] = log.end
+        changed = None if changed is None or rows is None else changed.union(rows)
+    return None if changed is None else list(changed)

@@ -37,7 +37,7 @@ class DefaultPreemption(PostFilterPlugin):
         if not len(candidates.rows):
             return _nothing(nothing_found_message(attempt, candidates), clears_nomination=True)
         row = int(candidates.best()[0])
-        victims = candidates.victims(row)
+        victims = candidates.runs.victims_on(row, attempt.check)
         node_name = attempt.snapshot.nodes.names[row]
         message = f"found a potential placement for pod on node {node_name}, preempting {len(victims)} victims"
         return PostFilterResult(None, _told(message), node_name, victims)

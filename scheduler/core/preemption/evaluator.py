@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from scheduler.core.cache.change_log import changed_since
 from scheduler.core.framework.diagnosis import NodeVerdicts, counted
 from scheduler.core.framework.evaluation import FEASIBLE, Int8Array, RowCheck
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 from scheduler.core.preemption.pick_node import pick_one_node_for_preemption
-from scheduler.core.preemption.pod_slots import PodSlots
+from scheduler.core.preemption.pod_slots import PodSlots, logs_of_pods
 from scheduler.core.preemption.victims import (
     NOTHING_TO_REMOVE,
     PRIORITY_SHIFT,
@@ -32,7 +33,6 @@ from scheduler.core.preemption.victims import (
 
 if TYPE_CHECKING:
     from scheduler.config.plugin_args import DefaultPreemptionArgs
-    from scheduler.core.cache.change_log import ChangeLog
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.interface import FailedAttempt
 
@@ -41,8 +41,6 @@ NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 
 _NO_VICTIMS: Final = np.iinfo(np.int64).min
 _KEPT: Final = 32
-_FEW_ROWS: Final = 8
-"""Up to so many nodes are tried one by one, in plain integers."""
 
 
 @dataclass(slots=True)
@@ -79,7 +77,7 @@ class DryRuns:
         count = snapshot.nodes.count
         return cls(
             pod,
-            [log.end for log in _logs(snapshot)],
+            [log.end for log in logs_of_pods(snapshot)],
             np.zeros(count, np.bool_),
             np.zeros(count, np.int8),
             np.zeros(count, np.int32),
@@ -92,13 +90,11 @@ class DryRuns:
 
     def forget_changed(self, snapshot: Snapshot) -> None:
         """Rows that changed since the last time are unknown again."""
-        for number, log in enumerate(_logs(snapshot)):
-            changed = log.since(self.positions[number])
-            if changed is None:
-                self.known[:] = False
-            elif changed:
-                self.known[changed] = False
-            self.positions[number] = log.end
+        changed = changed_since(logs_of_pods(snapshot), self.positions)
+        if changed is None:
+            self.known[:] = False
+        elif changed:
+            self.known[changed] = False
 
     def write(self, row: int, answer: tuple[PodInfo, ...] | Rejection) -> None:
         """Take a row's dry run."""
@@ -134,18 +130,27 @@ class DryRuns:
         for row in rows.tolist():
             self.victims.pop(row, None)
 
+    def victims_on(self, row: int, check: RowCheck) -> tuple[PodInfo, ...]:
+        """The victims on a row where preemption makes room, most important first; `check` is a preemptor's."""
+        victims = self.victims.get(row)
+        if victims is None:
+            node = check.snapshot.node_info(row)
+            assert node is not None
+            answer = select_victims_on_node(check, node)
+            assert not isinstance(answer, Rejection)
+            victims = self.victims[row] = answer
+        return victims
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The nodes looked at for one preemptor.
 
     Attributes:
-        check: the preemptor's filters.
         looked_at: rows with a dry run.
         rows: those of them where preemption makes room.
     """
 
-    check: RowCheck
     runs: DryRuns
     looked_at: RowIndex
     rows: RowIndex
@@ -161,23 +166,18 @@ class Candidates:
         criteria = (runs.highest_priority, runs.priority_sums, runs.victim_counts, runs.latest_start)
         return pick_one_node_for_preemption(self.rows, criteria)
 
-    def victims(self, row: int) -> tuple[PodInfo, ...]:
-        """The victims on one of `rows`, most important first."""
-        victims = self.runs.victims.get(row)
-        if victims is None:
-            node = self.check.snapshot.node_info(row)
-            assert node is not None
-            answer = select_victims_on_node(self.check, node)
-            assert not isinstance(answer, Rejection)
-            victims = self.runs.victims[row] = answer
-        return victims
-
 
 class Evaluator:
-    """Dry runs of one profile's preemptors. Used by DefaultPreemption within a cycle."""
+    """Dry runs of one profile's preemptors. Used by DefaultPreemption within a cycle.
 
-    def __init__(self, args: DefaultPreemptionArgs) -> None:
+    Args:
+        few_nodes: up to so many nodes are tried one by one, in plain integers; more of them at once, where the filters
+            allow it.
+    """
+
+    def __init__(self, args: DefaultPreemptionArgs, few_nodes: int = 8) -> None:
         self._args = args
+        self._few_nodes = few_nodes
         self._kept: OrderedDict[Hashable, DryRuns] = OrderedDict()
         self._slots = PodSlots()
 
@@ -190,7 +190,7 @@ class Evaluator:
             rows = self._first_found(attempt, runs, rows, wanted)
         else:
             self._run(attempt, runs, rows)
-        return Candidates(attempt.check, runs, rows, np.sort(rows[runs.rejected_by[rows] == FEASIBLE]))
+        return Candidates(runs, rows, np.sort(rows[runs.rejected_by[rows] == FEASIBLE]))
 
     def _runs(self, attempt: FailedAttempt) -> DryRuns:
         pod, snapshot, kept_by = attempt.pod, attempt.snapshot, attempt.check.kept_by
@@ -212,7 +212,7 @@ class Evaluator:
         removable = snapshot.nodes.lowest_priority[rows] < attempt.pod.priority
         runs.write_many_rejected(rows[~removable])
         rows = rows[removable]
-        if len(rows) > _FEW_ROWS and all(plugin.reads_sums_only for _, plugin in check.filter_plugins):
+        if len(rows) > self._few_nodes and all(plugin.reads_sums_only for _, plugin in check.filter_plugins):
             self._slots.refresh(snapshot)
             runs.write_many(rows, select_victims_on_nodes(check, rows, self._slots), self._slots)
             return
@@ -248,10 +248,6 @@ class Evaluator:
     @property
     def _is_limited(self) -> bool:
         return self._args.min_candidate_nodes_percentage is not None
-
-
-def _logs(snapshot: Snapshot) -> tuple[ChangeLog, ChangeLog]:
-    return snapshot.row_changes, snapshot.start_changes
 
 
 def nothing_found_message(attempt: FailedAttempt, candidates: Candidates) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from scheduler.core.cache.change_log import ChangeLog, changed_since
 from scheduler.core.cache.columns import NO_PODS
 from scheduler.core.framework.types import FloatArray, IntArray, PodInfo
 from scheduler.core.preemption.victims import importance, start_of
@@ -29,16 +30,15 @@ class PodSlots:
         self.priorities: IntArray = np.full((_FEWEST_SLOTS, 0), NO_PODS, np.int64)
         self.starts: FloatArray = np.zeros((_FEWEST_SLOTS, 0))
         self.requested: dict[str, FloatArray] = {}
-        self._position = -1
+        self._positions = [-1, -1]
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Catch up with the snapshot; the cost is proportional to the pods on the rows that changed."""
-        changed = None if self._position < 0 else snapshot.row_changes.since(self._position)
+        changed = changed_since(logs_of_pods(snapshot), self._positions)
         self._reserve(snapshot.nodes.count, 0)
         for row in range(snapshot.nodes.count) if changed is None else changed:
             node = snapshot.node_info(row)
             self._write(row, [] if node is None else sorted(node.pods.values(), key=importance))
-        self._position = snapshot.row_changes.end
 
     def _write(self, row: int, pods: list[PodInfo]) -> None:
         self._reserve(row + 1, len(pods))
@@ -63,6 +63,11 @@ class PodSlots:
         self.priorities = priorities
         self.starts = _wider(self.starts, shape)
         self.requested = {name: _wider(column, shape) for name, column in self.requested.items()}
+
+
+def logs_of_pods(snapshot: Snapshot) -> tuple[ChangeLog, ChangeLog]:
+    """What tells that victims on a row may be others than before."""
+    return snapshot.row_changes, snapshot.start_changes
 
 
 def _wider(column: FloatArray, shape: tuple[int, int]) -> FloatArray:

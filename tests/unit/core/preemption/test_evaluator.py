@@ -41,10 +41,11 @@ ALL: Final = DefaultPreemptionArgs()
 _NODES: Final = 6
 
 
-def found(candidates: Candidates, snapshot: Snapshot) -> dict[str, list[str]]:
+def found(candidates: Candidates, attempt: FailedAttempt) -> dict[str, list[str]]:
     """Names of the victims by node."""
-    names = snapshot.nodes.names
-    return {names[row]: [each.name for each in candidates.runs.victims[row]] for row in candidates.rows.tolist()}
+    names, runs = attempt.snapshot.nodes.names, candidates.runs
+    rows = candidates.rows.tolist()
+    return {names[row]: [each.name for each in runs.victims_on(row, attempt.check)] for row in rows}
 
 
 def full_nodes(count: int, *without_victims: int) -> Snapshot:
@@ -76,13 +77,16 @@ _TURNS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SOME_NODES, min_size=_NODES, max_size=_NODES), _TURNS)
 def test_kept_dry_runs_equal_fresh_ones(shapes: list[NodeBuilder], turns: list[Turn]) -> None:
-    """Whatever happened since: nodes, pods, their starts, nominations, and after the log was cut."""
+    """Whatever happened since: nodes, pods, their starts, nominations, and after the log was cut.
+
+    So do those of many nodes at once, whose order of preference must follow from the same victims.
+    """
     life = ClusterLife()
     for name, node in zip(node_names(_NODES), shapes, strict=True):
         life.write_node(node, name)
     snapshot = Snapshot(life.cache, life.nominator)
     snapshot.row_changes = ChangeLog(limit=12)
-    framework, keeping = default_framework({}), Evaluator(ALL)
+    framework, keeping, at_once = default_framework({}), Evaluator(ALL), Evaluator(ALL, few_nodes=0)
     for happening, asked in turns:
         for event in happening:
             life.happen(event)
@@ -92,7 +96,9 @@ def test_kept_dry_runs_equal_fresh_ones(shapes: list[NodeBuilder], turns: list[T
             if attempt is not None:
                 anew = attempt_or_none(snapshot, pod, default_framework({}))
                 assert anew is not None
-                assert answers(keeping, attempt) == answers(Evaluator(ALL), anew)
+                expected = answers(Evaluator(ALL, few_nodes=_NODES), anew)
+                assert answers(keeping, attempt) == expected
+                assert answers(at_once, attempt) == expected
 
 
 def attempt_or_none(snapshot: Snapshot, pod: PodInfo, framework: Framework) -> FailedAttempt | None:
@@ -108,8 +114,11 @@ def answers(evaluator: Evaluator, attempt: FailedAttempt) -> tuple[object, ...]:
     candidates = evaluator.candidates(attempt)
     best = candidates.best().tolist() if len(candidates.rows) else []
     looked_at, runs = candidates.looked_at, candidates.runs
-    rejected_by, victims = runs.rejected_by[looked_at].tolist(), found(candidates, attempt.snapshot)
-    return best, victims, looked_at.tolist(), rejected_by, nothing_found_message(attempt, candidates)
+    rejected_by = runs.rejected_by[looked_at].tolist()
+    criteria = [runs.highest_priority, runs.priority_sums, runs.victim_counts, runs.latest_start]
+    preference = [criterion[candidates.rows].tolist() for criterion in criteria]
+    told = nothing_found_message(attempt, candidates)
+    return best, preference, found(candidates, attempt), looked_at.tolist(), rejected_by, told
 
 
 def test_equal_preemptors_share_dry_runs() -> None:
@@ -143,7 +152,8 @@ def test_a_pod_that_starts_changes_who_is_least_important() -> None:
 
     def victims() -> list[str]:
         pod = parsed(make_pod("p").req(cpu="1").priority(5))
-        return found(evaluator.candidates(failed_attempt(snapshot, pod, framework)), snapshot)["n1"]
+        attempt = failed_attempt(snapshot, pod, framework)
+        return found(evaluator.candidates(attempt), attempt)["n1"]
 
     assert victims() == ["b"]
     life.start("b", 1)
@@ -200,8 +210,8 @@ def test_the_args_limit_the_search(percentage: int, absolute: int, begin: int, e
     snapshot = full_nodes(10, 1)
     args = DefaultPreemptionArgs(min_candidate_nodes_percentage=percentage, min_candidate_nodes_absolute=absolute)
     pod = parsed(make_pod("p").req(cpu="1").priority(5))
-    candidates = Evaluator(args).candidates(failed_attempt(snapshot, pod, rng=Beginning(begin)))
-    assert sorted(found(candidates, snapshot)) == sorted(expected)
+    attempt = failed_attempt(snapshot, pod, rng=Beginning(begin))
+    assert sorted(found(Evaluator(args).candidates(attempt), attempt)) == sorted(expected)
 
 
 def test_without_limits_all_nodes_are_run() -> None:
