@@ -196,7 +196,7 @@ class Evaluator:
         pod, snapshot, kept_by = attempt.pod, attempt.snapshot, attempt.check.kept_by
         if kept_by is None:
             return DryRuns.empty(pod, snapshot)
-        key = (kept_by, snapshot.nominator.level(pod.priority), pod.priority)
+        key = (kept_by, pod.priority)
         runs = self._kept.get(key)
         if runs is None or len(runs.known) != snapshot.nodes.count:
             runs = self._kept[key] = DryRuns.empty(pod, snapshot)

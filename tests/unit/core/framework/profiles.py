@@ -11,6 +11,7 @@ from scheduler.core.framework.interface import (
     Handle,
     Plugin,
     PostBindPlugin,
+    PostFilterPlugin,
     PreBindPlugin,
     PreFilterPlugin,
     ReservePlugin,
@@ -43,6 +44,7 @@ def framework_with(*added: Plugin, weight: int = 1) -> Framework:
     points: dict[str, type[Plugin]] = {
         "pre_filter": PreFilterPlugin,
         "filter": FilterPlugin,
+        "post_filter": PostFilterPlugin,
         "score": ScorePlugin,
         "reserve": ReservePlugin,
         "pre_bind": PreBindPlugin,
