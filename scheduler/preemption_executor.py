@@ -3,9 +3,10 @@
 ::
 
     plan -> 1 read the preemptor -> 2 nominate it -> 3 for each victim: condition, delete, event -> done
-                  |                                        |
-                  +-- gone, bound or being deleted         +-- the preemptor lost its nomination meanwhile
-                        -> its nomination ends                  -> the other victims stay
+                  |                       |                |
+                  |                       +----------------+-- the preemptor lost its nomination meanwhile
+                  +-- gone, bound or being deleted                  -> the other victims stay
+                        -> its nomination ends
 
 A process that dies anywhere on the way leaves a state that the next attempt completes: the nomination stands in the
 pod's status, victims that are being deleted are waited for, the others are found again.
@@ -58,6 +59,7 @@ class PreemptionExecutor:
         self._nominator = nominator
         self._writer = writer
         self._record_victims = record_victims
+        self._under_way: set[str] = set()
 
     async def carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> None:
         """Do all that the plan asks; `condition` is the preemptor's. Returns when every delete is out.
@@ -67,7 +69,16 @@ class PreemptionExecutor:
         """
         self._record_victims(len(plan.victims))
         for other in plan.withdrawn:
+            # Its own plan must stop, though the echo of its nomination may bring that back to the nominator once more.
+            self._under_way.discard(other.uid)
             self._writer.clear_nomination(other)
+        self._under_way.add(plan.preemptor.uid)
+        try:
+            await self._carry_out(plan, condition)
+        finally:
+            self._under_way.discard(plan.preemptor.uid)
+
+    async def _carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> None:
         # 1. Is it still there, and in need of the room?
         fresh = await self._writer.read(plan.preemptor)
         if fresh is None or fresh.spec.node_name or fresh.metadata.deletion_timestamp is not None:
@@ -75,14 +86,23 @@ class PreemptionExecutor:
             self._nominator.remove(plan.preemptor.uid)
             return
         # 2. Nominate.
+        if self._has_ended(plan):
+            return
         preemptor = parse_pod(fresh)
         await self._writer.nominate(preemptor, plan.node_name, condition)
         # 3. Evict, the most important victim last: should something stop us, it stays.
         for victim in reversed(plan.victims):
-            if self._nominator.node_of(preemptor.uid) != plan.node_name:
-                log.info("preemption given up, the nomination has ended", pod=preemptor.key, node=plan.node_name)
+            if self._has_ended(plan):
                 return
             await self._evict(victim, preemptor, plan.node_name)
+
+    def _has_ended(self, plan: PreemptionPlan) -> bool:
+        """Whether the preemptor is not nominated any more: deleted, re-targeted, or its node taken by a higher one."""
+        uid = plan.preemptor.uid
+        if uid in self._under_way and self._nominator.node_of(uid) == plan.node_name:
+            return False
+        log.info("preemption given up, the nomination has ended", pod=plan.preemptor.key, node=plan.node_name)
+        return True
 
     async def _evict(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> None:
         state = self._cache.pod_state(victim.uid)
