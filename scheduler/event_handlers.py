@@ -119,9 +119,11 @@ class EventHandlers:
 
     def _assigned(self, info: PodInfo, node_name: str) -> None:
         self._queue.delete(info.uid)
-        self._nominator.remove(info.uid)
+        held = self._nominator.remove(info.uid)
         self._cache.add_pod(info, node_name)
         self._move(ASSIGNED_POD_ADD, None, info)
+        if held is not None and held != node_name:
+            self._move(ASSIGNED_POD_DELETE, info, None)
 
     def _assigned_updated(self, new: PodInfo, node_name: str) -> None:
         state = self._cache.pod_state(new.uid)
@@ -144,12 +146,17 @@ class EventHandlers:
             self._handled(UNSCHEDULED_POD_UPDATE)
 
     def _follow_nomination(self, old: Pod | None, new: PodInfo) -> None:
-        """Take over what the pod's status says, if that is news; else only the newer object."""
+        """Take over what the pod's status says, if that is news; else only the newer object.
+
+        That a nomination was taken back is no news for one made since. A pod that is being deleted needs no room.
+        """
         if self._cache.is_assumed(new.uid):
             return
         before, now = None if old is None else nominated_node(old), nominated_node(new.pod)
         held = self._nominator.node_of(new.uid)
-        wanted = held if now == before else now
+        wanted = held if now == before or (now is None and before != held) else now
+        if new.pod.metadata.deletion_timestamp is not None:
+            wanted = None
         if wanted is not None:
             self._nominator.add(new, wanted)
         elif held is not None:
@@ -179,9 +186,12 @@ class EventHandlers:
         """A node is gone."""
         self._started = self._clock()
         self._cache.remove_node(node.metadata.name)
-        for pod in list(self._nominator.on_node(node.metadata.name)):
-            self._nominator.remove(pod.uid)
+        nominated = [pod.uid for pod in self._nominator.on_node(node.metadata.name)]
+        for uid in nominated:
+            self._nominator.remove(uid)
         self._move(NODE_DELETE, node, None)
+        # They wait for victims there to leave, which may be never.
+        self._queue.activate(nominated, self._started)
 
     def _move(self, event: ClusterEvent, old: object | None, new: object | None) -> None:
         self._queue.move_all_to_active_or_backoff(event, old, new, self._started)

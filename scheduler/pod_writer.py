@@ -138,11 +138,18 @@ class PodWriter(Handle):
             return None
         return found if found.metadata.uid == pod.uid else None
 
-    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> None:
-        """Write nomination and condition into the pod's status, and the nomination into its annotation: one PATCH."""
+    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> bool:
+        """Write nomination and condition into the pod's status, and the nomination into its annotation: one PATCH.
+
+        False when the pod is gone.
+        """
         body = self._patch_body(pod, node_name, condition)
-        send = partial(self._patch_status, pod, body)
-        await self._dispatcher.run(ApiCall("pod_status_patch", Priority.BIND, send, pod.uid))
+        send = partial(self._transport.patch, f"{_path(pod)}/status", body, retry=Retry.IF_IN_DOUBT)
+        try:
+            await self._dispatcher.run(ApiCall("pod_status_patch", Priority.BIND, send, pod.uid))
+        except NotFound:
+            return False
+        return True
 
     def clear_nomination(self, pod: PodInfo) -> None:
         """Take the nomination back; returns at once."""
@@ -157,14 +164,12 @@ class PodWriter(Handle):
             reason="PreemptionByScheduler",
             message=f"{name}: preempting to accommodate a higher priority pod",
         )
-        marked = ApiCall(
-            "pod_status_patch",
-            Priority.BIND,
-            partial(self._patch_status, victim, self._patch_body(victim, _Keep.NOMINATION, condition)),
-        )
-        if await self._dispatcher.run(marked) is None:
-            return None
+        mark = partial(self._patch_status, victim, self._patch_body(victim, _Keep.NOMINATION, condition))
+        marked = await self._dispatcher.run(ApiCall("pod_status_patch", Priority.BIND, mark))
+        # A conflict may also mean that others write a lot: only the DELETE tells whether the victim is there.
         answer = await self._dispatcher.run(ApiCall("pod_delete", Priority.BIND, partial(self._delete, victim)))
+        if marked is None and answer is None:
+            return None
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
         self._recorder(preemptor).record(
             _reference(victim), EventType.NORMAL, "Preempted", "Preempting", note, _reference(preemptor), once=True

@@ -5,8 +5,9 @@
     plan -> 1 read the preemptor -> 2 nominate it -> 3 for each victim: condition, delete, event -> done
                   |                       |                |
                   |                       +----------------+-- the preemptor lost its nomination meanwhile
-                  +-- gone, bound or being deleted                  -> the other victims stay
-                        -> its nomination ends
+                  |                       |                         -> the other victims stay
+                  +-----------------------+-- gone, bound or being deleted
+                                                -> its nomination ends
 
 A process that dies anywhere on the way leaves a state that the next attempt completes: the nomination stands in the
 pod's status, victims that are being deleted are waited for, the others are found again.
@@ -35,8 +36,11 @@ class PreemptionWriter(Protocol):
     async def read(self, pod: PodInfo) -> Pod | None:
         """The pod as the API server has it; None when it is gone, also if another one has its name now."""
 
-    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> None:
-        """Write nomination and condition into the pod's status, and the nomination into its annotation."""
+    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> bool:
+        """Write nomination and condition into the pod's status, and the nomination into its annotation.
+
+        False when the pod is gone.
+        """
 
     def clear_nomination(self, pod: PodInfo) -> None:
         """Take the nomination back; returns at once."""
@@ -82,19 +86,24 @@ class PreemptionExecutor:
         # 1. Is it still there, and in need of the room?
         fresh = await self._writer.read(plan.preemptor)
         if fresh is None or fresh.spec.node_name or fresh.metadata.deletion_timestamp is not None:
-            log.info("preemption given up, the pod is not pending any more", pod=plan.preemptor.key)
-            self._nominator.remove(plan.preemptor.uid)
+            self._give_up(plan)
             return
         # 2. Nominate.
         if self._has_ended(plan):
             return
         preemptor = parse_pod(fresh)
-        await self._writer.nominate(preemptor, plan.node_name, condition)
+        if not await self._writer.nominate(preemptor, plan.node_name, condition):
+            self._give_up(plan)
+            return
         # 3. Evict, the most important victim last: should something stop us, it stays.
         for victim in reversed(plan.victims):
             if self._has_ended(plan):
                 return
             await self._evict(victim, preemptor, plan.node_name)
+
+    def _give_up(self, plan: PreemptionPlan) -> None:
+        log.info("preemption given up, the pod is not pending any more", pod=plan.preemptor.key)
+        self._nominator.remove(plan.preemptor.uid)
 
     def _has_ended(self, plan: PreemptionPlan) -> bool:
         """Whether the preemptor is not nominated any more: deleted, re-targeted, or its node taken by a higher one."""

@@ -142,6 +142,7 @@ class ScheduleOne:
         framework = self.profiles.framework(pod)
         self._cycles += 1
         state = CycleState(record_plugin_metrics=self._cycles % _MEASURED_CYCLES == 0)
+        held = self._nominator.node_of(pod.uid)
         try:
             # 2. Decide.
             decision = self._decide(state, pod)
@@ -153,6 +154,8 @@ class ScheduleOne:
             self._fail_with_error(queued, fault, started)
             return
         self._metrics.algorithm(self._clock() - started)
+        if held is not None and held != (decision.node_name or self._nominator.node_of(pod.uid)):
+            self._room_is_free(pod)
         if decision.node_name is None:
             self._fail_unschedulable(queued, decision, plan, started)
             return
@@ -192,6 +195,10 @@ class ScheduleOne:
 
     def _algorithm(self, pod: PodInfo) -> ScheduleAlgorithm:
         return self.profiles.algorithm(pod.pod.spec.scheduler_name or "")
+
+    def _room_is_free(self, pod: PodInfo) -> None:
+        """The room that was held for a pod in flight is held no more: others may have it."""
+        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, self._clock(), except_uid=pod.uid)
 
     # --- binding cycle
 
@@ -275,6 +282,8 @@ class ScheduleOne:
             self._log.error("preemption failed", pod=queued.pod_info.key, node=plan.node_name, exc_info=fault)
             # Without a plugin to blame it backs off instead of waiting for an event.
             queued.unschedulable_plugins = queued.pending_plugins = frozenset()
+        if self._nominator.node_of(queued.uid) is None:
+            self._room_is_free(queued.pod_info)
         self._requeue(queued, UNSCHEDULABLE, message)
         if not plan.victims:
             self._queue.activate((queued.uid,), self._clock())

@@ -133,6 +133,7 @@ class Evictions(PreemptionWriter):
     Attributes:
         pods: what it answers when a pod is read, by name; other pods are as the scheduler knows them.
         faults: raised by the write of this name (`read`, `nominate`, `evict`) about the pod of this name.
+        gone: names of pods that the API server does not have any more when they are nominated.
         done: the writes and their pods, in order.
         conditions: of the preemptors, by name.
     """
@@ -140,6 +141,7 @@ class Evictions(PreemptionWriter):
     def __init__(self) -> None:
         self.pods: dict[str, Pod | None] = {}
         self.faults: dict[tuple[str, str], Exception] = {}
+        self.gone: set[str] = set()
         self.done: list[tuple[str, str]] = []
         self.conditions: dict[str, PodCondition] = {}
         self.before_evict: Callable[[PodInfo], None] = lambda victim: None
@@ -148,9 +150,10 @@ class Evictions(PreemptionWriter):
         self._note("read", pod)
         return self.pods.get(pod.name, pod.pod)
 
-    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> None:
+    async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> bool:
         self._note("nominate", pod)
         self.conditions[pod.name] = condition
+        return pod.name not in self.gone
 
     def clear_nomination(self, pod: PodInfo) -> None:
         self._note("clear", pod)
