@@ -65,8 +65,10 @@ class PreemptionExecutor:
         self._record_victims = record_victims
         self._under_way: set[str] = set()
 
-    async def carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> None:
+    async def carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> bool:
         """Do all that the plan asks; `condition` is the preemptor's. Returns when every delete is out.
+
+        False when the preemptor turned out not to be pending any more: the room that was held for it is free.
 
         Raises:
             RequestError: a write did not succeed; what was done stays.
@@ -78,32 +80,32 @@ class PreemptionExecutor:
             self._writer.clear_nomination(other)
         self._under_way.add(plan.preemptor.uid)
         try:
-            await self._carry_out(plan, condition)
+            return await self._carry_out(plan, condition)
         finally:
             self._under_way.discard(plan.preemptor.uid)
 
-    async def _carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> None:
+    async def _carry_out(self, plan: PreemptionPlan, condition: PodCondition) -> bool:
         # 1. Is it still there, and in need of the room?
         fresh = await self._writer.read(plan.preemptor)
         if fresh is None or fresh.spec.node_name or fresh.metadata.deletion_timestamp is not None:
-            self._give_up(plan)
-            return
+            return self._give_up(plan)
         # 2. Nominate.
         if self._has_ended(plan):
-            return
+            return True
         preemptor = parse_pod(fresh)
         if not await self._writer.nominate(preemptor, plan.node_name, condition):
-            self._give_up(plan)
-            return
+            return self._give_up(plan)
         # 3. Evict, the most important victim last: should something stop us, it stays.
         for victim in reversed(plan.victims):
             if self._has_ended(plan):
-                return
+                return True
             await self._evict(victim, preemptor, plan.node_name)
+        return True
 
-    def _give_up(self, plan: PreemptionPlan) -> None:
+    def _give_up(self, plan: PreemptionPlan) -> bool:
         log.info("preemption given up, the pod is not pending any more", pod=plan.preemptor.key)
         self._nominator.remove(plan.preemptor.uid)
+        return False
 
     def _has_ended(self, plan: PreemptionPlan) -> bool:
         """Whether the preemptor is not nominated any more: deleted, re-targeted, or its node taken by a higher one."""

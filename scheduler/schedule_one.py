@@ -276,17 +276,17 @@ class ScheduleOne:
     async def _preemption_cycle(self, queued: QueuedPodInfo, plan: PreemptionPlan, message: str) -> None:
         """The plan is carried out while other pods are scheduled; a task of its own."""
         try:
-            await self._preemption.carry_out(plan, _pod_scheduled_false(UNSCHEDULABLE, message))
+            if not await self._preemption.carry_out(plan, _pod_scheduled_false(UNSCHEDULABLE, message)):
+                self._room_is_free(queued.pod_info)
         except Exception as fault:  # noqa: BLE001 - whatever it is, what was done stays, and the next attempt completes it
             self._metrics.cycle_errors.labels().inc()
             self._log.error("preemption failed", pod=queued.pod_info.key, node=plan.node_name, exc_info=fault)
             # Without a plugin to blame it backs off instead of waiting for an event.
             queued.unschedulable_plugins = queued.pending_plugins = frozenset()
-        if self._nominator.node_of(queued.uid) is None:
-            self._room_is_free(queued.pod_info)
-        self._requeue(queued, UNSCHEDULABLE, message)
         if not plan.victims:
+            # No event will tell that there is room: it backs off instead of waiting for one.
             self._queue.activate((queued.uid,), self._clock())
+        self._requeue(queued, UNSCHEDULABLE, message)
 
     def _fail_with_status(self, queued: QueuedPodInfo, status: Status, started: float) -> None:
         """A plugin turned the pod away after a node was chosen: a rejection counts for that node alone."""

@@ -136,6 +136,8 @@ class Evictions(PreemptionWriter):
         gone: names of pods that the API server does not have any more when they are nominated.
         done: the writes and their pods, in order.
         conditions: of the preemptors, by name.
+        nominated: the preemptors as they were then, by name.
+        leaves_nothing: whether victims are gone as soon as they are deleted.
     """
 
     def __init__(self) -> None:
@@ -144,6 +146,8 @@ class Evictions(PreemptionWriter):
         self.gone: set[str] = set()
         self.done: list[tuple[str, str]] = []
         self.conditions: dict[str, PodCondition] = {}
+        self.nominated: dict[str, PodInfo] = {}
+        self.leaves_nothing = False
         self.before_evict: Callable[[PodInfo], None] = lambda victim: None
 
     async def read(self, pod: PodInfo) -> Pod | None:
@@ -152,7 +156,7 @@ class Evictions(PreemptionWriter):
 
     async def nominate(self, pod: PodInfo, node_name: str, condition: PodCondition) -> bool:
         self._note("nominate", pod)
-        self.conditions[pod.name] = condition
+        self.conditions[pod.name], self.nominated[pod.name] = condition, pod
         return pod.name not in self.gone
 
     def clear_nomination(self, pod: PodInfo) -> None:
@@ -161,6 +165,8 @@ class Evictions(PreemptionWriter):
     async def evict(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> Pod | None:
         self.before_evict(victim)
         self._note("evict", victim)
+        if self.leaves_nothing:
+            return None
         metadata = msgspec.structs.replace(victim.pod.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
         evicted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
         status = msgspec.structs.replace(victim.pod.status, conditions=(evicted,))

@@ -1,5 +1,8 @@
 """Where each watch event leads, and which waiting pods it wakes."""
 
+from collections.abc import Callable
+from itertools import pairwise
+
 import pytest
 from msgspec.structs import replace
 
@@ -220,3 +223,191 @@ async def test_each_handled_event_is_counted(shell: Shell) -> None:
         "AssignedPodDelete",
         "NodeDelete",
     ]
+
+
+# --- nominations
+
+_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"
+_BOSS = make_pod("boss").req(cpu="1").priority(5)
+_BOSS_UID = "uid-of-default-boss"
+
+
+def waiting_shell() -> Shell:
+    """A node whose room is held for a nominated pod that is gated, and a pod that waits for it."""
+    shell = Shell()
+    shell.see(_NODE.obj(), gated(_BOSS.nominated_node("n1")), _POD.obj())
+    shell.decide_next()
+    assert shell.place_of("web") is Place.UNSCHEDULABLE
+    return shell
+
+
+def gated(pod: PodBuilder) -> Pod:
+    """The pod, kept from being tried."""
+    return pod.scheduling_gate("later").obj()
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        (_BOSS, None),
+        (_BOSS.nominated_node("n1"), "n1"),
+        (_BOSS.annotation(_ANNOTATION, "n2"), "n2"),
+        (_BOSS.nominated_node("n1").annotation(_ANNOTATION, "n2"), "n1"),
+        (_BOSS.nominated_node("n1").scheduler_name("default-scheduler"), None),
+        (_BOSS.nominated_node("n1").node("n2"), None),
+        (_BOSS.nominated_node("n1").phase("Failed"), None),
+    ],
+    ids=["none", "status", "annotation alone", "status before annotation", "of another scheduler", "bound", "finished"],
+)
+async def test_nominations_are_found_on_pods(shell: Shell, pod: PodBuilder, expected: str | None) -> None:
+    """After a restart they are known from what the watch shows first, whatever comes first, node or pod."""
+    shell.see(pod.obj())
+    assert shell.nominator.node_of(_BOSS_UID) == expected
+
+
+async def test_a_nomination_counts_as_soon_as_it_is_seen() -> None:
+    """The pod that is kept out says why."""
+    shell = waiting_shell()
+    assert shell.reports.told() == [("failed", "web", f"0/1 nodes are available: 1 Insufficient cpu. {_NO_VICTIMS}")]
+
+
+async def test_a_nomination_follows_the_status(shell: Shell) -> None:
+    """Set, changed, taken back, by whomever."""
+    states = [_BOSS, _BOSS.nominated_node("n1"), _BOSS.nominated_node("n2"), _BOSS]
+    shell.see(states[0].obj())
+    held = []
+    for old, new in pairwise(states):
+        shell.handlers.pod_updated(old.obj(), new.obj())
+        held.append(shell.nominator.node_of(_BOSS_UID))
+    assert held == ["n1", "n2", None]
+
+
+async def test_the_nominated_pod_is_the_newest_one(shell: Shell) -> None:
+    """What is held is what it asks now."""
+    shell.see(_BOSS.nominated_node("n1").obj())
+    newer = make_pod("boss").req(cpu="500m").priority(5).nominated_node("n1").obj()
+    shell.handlers.pod_updated(_BOSS.nominated_node("n1").obj(), newer)
+    assert [info.pod for info in shell.nominator.on_node("n1")] == [newer]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (_BOSS, _BOSS.label(a="b"), "n2"),
+        (_BOSS.nominated_node("n1"), _BOSS.nominated_node("n1").label(a="b"), "n2"),
+        (_BOSS.nominated_node("n1"), _BOSS, "n2"),
+        (_BOSS, _BOSS.nominated_node("n2"), "n2"),
+        (_BOSS.nominated_node("n1"), _BOSS.nominated_node("n2"), "n2"),
+        (_BOSS.nominated_node("n2"), _BOSS, None),
+        (_BOSS.nominated_node("n1"), _BOSS.nominated_node("n3"), "n3"),
+    ],
+    ids=["never said", "still old", "old one cleared", "echo", "echo after old", "cleared", "set by another"],
+)
+async def test_what_a_cycle_nominated_stands_until_there_is_news(
+    shell: Shell, old: PodBuilder, new: PodBuilder, expected: str | None
+) -> None:
+    """Updates that are older than the cycle's nomination to n2, or about other things, do not end it."""
+    shell.see(old.obj())
+    queued = shell.queue.pop()
+    assert queued is not None
+    shell.nominator.add(queued.pod_info, "n2")
+    shell.handlers.pod_updated(old.obj(), new.obj())
+    assert shell.nominator.node_of(_BOSS_UID) == expected
+
+
+async def test_what_a_cycle_withdrew_stays_withdrawn(shell: Shell) -> None:
+    """The pod's status still says so, until the patch is through: that is no news."""
+    shell.see(_BOSS.nominated_node("n1").obj())
+    shell.nominator.remove(_BOSS_UID)
+    shell.handlers.pod_updated(_BOSS.nominated_node("n1").obj(), _BOSS.nominated_node("n1").label(a="b").obj())
+    assert shell.nominator.node_of(_BOSS_UID) is None
+    shell.handlers.pod_updated(_BOSS.nominated_node("n1").obj(), _BOSS.obj())
+    assert shell.nominator.node_of(_BOSS_UID) is None
+
+
+async def test_a_pod_seen_anew_keeps_what_a_cycle_nominated(shell: Shell) -> None:
+    """The watch was interrupted and lists again, with the pod as it was before."""
+    shell.see(_BOSS.obj())
+    queued = shell.queue.pop()
+    assert queued is not None
+    shell.nominator.add(queued.pod_info, "n2")
+    shell.see(_BOSS.obj())
+    assert shell.nominator.node_of(_BOSS_UID) == "n2"
+
+
+async def test_an_assumed_pod_holds_no_second_room(shell: Shell) -> None:
+    """Placed on its node by a cycle, its echo still to come: late news of its nomination changes nothing."""
+    shell.see(_NODE.obj(), _BOSS.nominated_node("n1").obj())
+    shell.decide_next()
+    shell.handlers.pod_updated(_BOSS.obj(), _BOSS.nominated_node("n1").obj())
+    shell.see(_BOSS.nominated_node("n1").obj())
+    assert shell.nominator.node_of(_BOSS_UID) is None
+    await shell.finish_binding()
+
+
+_HELD = gated(_BOSS.nominated_node("n1"))
+_ENDS: dict[str, Callable[[Shell], None]] = {
+    "deleted": lambda shell: shell.handlers.pod_deleted(_HELD),
+    "finished": lambda shell: shell.handlers.pod_updated(_HELD, gated(_BOSS.nominated_node("n1").phase("Failed"))),
+    "being deleted": lambda shell: shell.handlers.pod_updated(_HELD, gated(_BOSS.nominated_node("n1").terminating())),
+    "cleared": lambda shell: shell.handlers.pod_updated(_HELD, gated(_BOSS)),
+    "re-targeted": lambda shell: shell.handlers.pod_updated(_HELD, gated(_BOSS.nominated_node("n2"))),
+    "bound elsewhere": lambda shell: shell.handlers.pod_updated(_HELD, _BOSS.nominated_node("n1").node("n2").obj()),
+}
+
+
+@pytest.mark.parametrize("end", _ENDS.values(), ids=_ENDS)
+async def test_the_end_of_a_nomination_wakes_others(end: Callable[[Shell], None]) -> None:
+    """Its room may be had: a pod that waited for it gets it."""
+    shell = waiting_shell()
+    end(shell)
+    assert list(shell.nominator.on_node("n1")) == []
+    assert shell.place_of("web") is Place.BACKOFF
+    shell.end_backoff()
+    shell.decide_next()
+    await shell.finish_binding()
+    assert shell.binder.asked == [("web", "n1")]
+
+
+async def test_a_nominated_pod_that_is_bound_there_wakes_nobody() -> None:
+    """The room is taken as it was held."""
+    shell = waiting_shell()
+    shell.handlers.pod_updated(_HELD, _BOSS.nominated_node("n1").node("n1").obj())
+    assert list(shell.nominator.on_node("n1")) == []
+    assert shell.place_of("web") is Place.UNSCHEDULABLE
+
+
+@pytest.mark.parametrize("changed", [_BOSS.nominated_node("n1").label(a="b"), _BOSS.nominated_node("n1")])
+async def test_news_about_other_things_wake_nobody(changed: PodBuilder) -> None:
+    """The room is held as before."""
+    shell = waiting_shell()
+    shell.handlers.pod_updated(_HELD, gated(changed))
+    assert shell.nominator.node_of(_BOSS_UID) == "n1"
+    assert shell.place_of("web") is Place.UNSCHEDULABLE
+
+
+async def test_a_pod_without_nomination_that_is_deleted_wakes_nobody(shell: Shell) -> None:
+    """It held nothing."""
+    shell.see(_NODE.obj(), _POD.node("n1").obj(), make_pod("next").req(cpu="1").obj(), gated(_BOSS))
+    shell.decide_next()
+    shell.handlers.pod_deleted(gated(_BOSS))
+    assert shell.place_of("next") is Place.UNSCHEDULABLE
+
+
+async def test_a_node_that_vanishes_takes_its_nominations_along(shell: Shell) -> None:
+    """Those who waited for room there are tried again at once: their victims may never be seen leaving."""
+    shell.see(_NODE.obj(), _POD.node("n1").obj(), _BOSS.obj())
+    shell.decide_next()
+    await shell.finish_binding()
+    assert shell.nominator.node_of(_BOSS_UID) == "n1"
+    assert shell.place_of("boss") is Place.UNSCHEDULABLE
+    shell.see(make_node("n2").capacity(cpu="1").obj(), make_pod("other").req(cpu="1").node("n2").obj())
+    shell.end_backoff()
+    shell.decide_next()
+    assert shell.place_of("boss") is Place.UNSCHEDULABLE
+    shell.handlers.node_deleted(_NODE.obj())
+    assert list(shell.nominator.nodes()) == []
+    assert shell.place_of("boss") is Place.ACTIVE
+    shell.decide_next()
+    assert shell.nominator.node_of(_BOSS_UID) == "n2"
+    await shell.finish_binding()

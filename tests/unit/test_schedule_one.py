@@ -3,6 +3,9 @@
 import pytest
 from structlog.testing import capture_logs
 
+from scheduler.client.errors import Unreachable
+from scheduler.core.framework.interface import FailedAttempt, PostFilterResult
+from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.queue.entry import Place
 from scheduler.telemetry.logging import verbosity
@@ -286,3 +289,251 @@ async def test_a_pod_put_aside_before_any_node_was_looked_at_is_pending(shell: S
     shell.decide_next()
     (queued,) = shell.queue.snapshot()[Place.UNSCHEDULABLE]
     assert (queued.pending_plugins, queued.unschedulable_plugins) == (frozenset({"Scripted"}), frozenset())
+
+
+# --- preemption
+
+_FOUND = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+_WAITS = "preemption: not eligible due to a terminating pod on the nominated node."
+_FULL = "0/1 nodes are available: 1 Insufficient cpu."
+_BOSS = make_pod("boss").req(cpu="1").priority(5)
+_LOW = make_pod("low").req(cpu="1").node("n1")
+_BOSS_UID = "uid-of-default-boss"
+
+
+@pytest.fixture
+async def full() -> Shell:
+    """A node that is full with a pod of low priority, and a pod that may evict it."""
+    made = Shell()
+    made.see(make_node("n1").capacity(cpu="1").obj(), _LOW.obj(), _BOSS.obj())
+    return made
+
+
+async def test_a_preemptor_stays_in_flight_until_the_deletes_are_out(full: Shell) -> None:
+    """Nominated in memory at once; told and requeued when its victims are on their way."""
+    full.decide_next()
+    assert full.nominator.node_of(_BOSS_UID) == "n1"
+    assert full.place_of("boss") is Place.IN_FLIGHT
+    assert full.evictions.done == []
+    assert full.reports.told() == []
+    await full.finish_binding()
+    assert full.evictions.done == [("read", "boss"), ("nominate", "boss"), ("evict", "low")]
+    assert full.place_of("boss") is Place.UNSCHEDULABLE
+    assert full.reports.told() == [("failed", "boss", f"{_FULL} {_FOUND}")]
+    (condition,) = full.reports.conditions
+    assert (condition.reason, condition.message) == ("Unschedulable", f"{_FULL} {_FOUND}")
+    assert full.evictions.conditions["boss"] == condition
+    assert full.reports.cleared == []
+    assert full.attempts("unschedulable") == 1
+    assert full.counted("scheduler_preemption_attempts_total") == 1
+    assert full.counted("scheduler_preemption_victims_sum") == 1
+
+
+async def test_a_preemptor_gets_the_room_of_its_victims(full: Shell) -> None:
+    """Nobody of its priority gets it meanwhile; its nomination ends as it is placed."""
+    full.decide_next()
+    await full.finish_binding()
+    full.see(make_pod("thief").req(cpu="1").priority(5).obj())
+    full.handlers.pod_deleted(_LOW.obj())
+    full.decide_next()
+    full.end_backoff()
+    full.decide_next()
+    await full.finish_binding()
+    assert full.binder.asked == [("boss", "n1")]
+    assert full.nominator.node_of(_BOSS_UID) is None
+    assert full.place_of("thief") is Place.UNSCHEDULABLE
+
+
+async def test_a_preemptor_waits_for_victims_that_are_leaving(full: Shell) -> None:
+    """Tried again while they end their grace period: nobody else is evicted, the nomination stays, and it is said."""
+    full.decide_next()
+    await full.finish_binding()
+    full.queue.activate([_BOSS_UID], full.clock.now())
+    full.decide_next()
+    await full.finish_binding()
+    assert [what for what, _ in full.evictions.done] == ["read", "nominate", "evict"]
+    assert full.nominator.node_of(_BOSS_UID) == "n1"
+    assert full.reports.told()[-1] == ("failed", "boss", f"{_FULL} {_WAITS}")
+    assert full.reports.cleared == []
+    assert full.place_of("boss") is Place.UNSCHEDULABLE
+
+
+async def test_a_victim_that_leaves_during_the_preemption_wakes_the_preemptor(full: Shell) -> None:
+    """The delete event comes before the preemptor is requeued: it must not wait for another."""
+    full.decide_next()
+    full.evictions.before_evict = lambda victim: full.handlers.pod_deleted(victim.pod)
+    await full.finish_binding()
+    assert full.place_of("boss") is Place.BACKOFF
+    full.end_backoff()
+    full.decide_next()
+    await full.finish_binding()
+    assert full.binder.asked == [("boss", "n1")]
+
+
+@pytest.mark.parametrize("write", [("read", "boss"), ("nominate", "boss"), ("evict", "low")], ids=lambda w: w[0])
+async def test_a_preemptor_whose_write_fails_backs_off_and_tries_again(full: Shell, write: tuple[str, str]) -> None:
+    """Counted, logged and told; the nomination stands, and the next attempt completes what is left."""
+    full.decide_next()
+    full.evictions.faults[write] = Unreachable("refused")
+    with capture_logs() as logs:
+        await full.finish_binding()
+    assert [(line["event"], line["pod"], line["node"]) for line in logs] == [
+        ("preemption failed", "default/boss", "n1")
+    ]
+    assert full.counted("podium_cycle_errors_total") == 1
+    assert full.place_of("boss") is Place.BACKOFF
+    assert full.nominator.node_of(_BOSS_UID) == "n1"
+    assert full.reports.told() == [("failed", "boss", f"{_FULL} {_FOUND}")]
+    full.evictions.faults.clear()
+    full.end_backoff()
+    full.decide_next()
+    await full.finish_binding()
+    assert full.evictions.done[-3:] == [("read", "boss"), ("nominate", "boss"), ("evict", "low")]
+    assert full.nominator.node_of(_BOSS_UID) == "n1"
+
+
+async def test_a_preemptor_deleted_during_its_preemption_is_not_put_back(full: Shell) -> None:
+    """Its victims stay, its room is open to others, and nobody is told anything."""
+    full.decide_next()
+    full.see(make_pod("next").req(cpu="1").priority(5).obj())
+    full.handlers.pod_deleted(_BOSS.obj())
+    await full.finish_binding()
+    assert full.evictions.done == [("read", "boss")]
+    assert full.place_of("boss") is None
+    assert full.reports.told() == []
+    full.decide_next()
+    assert full.nominator.node_of("uid-of-default-next") == "n1"
+    await full.finish_binding()
+
+
+async def test_a_preemptor_found_gone_frees_the_room_for_others(full: Shell) -> None:
+    """The API server knows before the watch: those who were kept out are woken all the same."""
+    full.decide_next()
+    full.see(make_pod("small").req(cpu="1").obj())
+    full.decide_next()
+    assert full.place_of("small") is Place.UNSCHEDULABLE
+    full.evictions.pods["boss"] = None
+    await full.finish_binding()
+    assert full.nominator.node_of(_BOSS_UID) is None
+    assert full.place_of("small") is Place.BACKOFF
+    full.handlers.pod_deleted(_BOSS.obj())
+    assert full.place_of("boss") is None
+
+
+async def test_a_pod_that_needs_no_victims_backs_off() -> None:
+    """Rejected in PreFilter though it fits beside all that it might evict: no event will wake it, and nothing spins."""
+    shell = Shell()
+    shell.see(make_node("n1").capacity(cpu="2").obj(), _LOW.obj(), _BOSS.obj())
+    shell.scripted.answers["PreFilter"] = Status.of(Code.UNSCHEDULABLE, "not now")
+    shell.decide_next()
+    await shell.finish_binding()
+    assert shell.evictions.done == [("read", "boss"), ("nominate", "boss")]
+    assert shell.nominator.node_of(_BOSS_UID) == "n1"
+    assert shell.place_of("boss") is Place.BACKOFF
+
+
+async def test_lower_nominations_are_withdrawn_and_their_pods_tried_at_once(full: Shell) -> None:
+    """Their room is gone; they may find other."""
+    middle = make_pod("middle").req(cpu="1").priority(3)
+    full.handlers.pod_deleted(_BOSS.obj())
+    full.see(middle.obj())
+    full.decide_next()
+    await full.finish_binding()
+    assert full.nominator.node_of("uid-of-default-middle") == "n1"
+    full.see(_BOSS.obj())
+    full.decide_next()
+    assert full.nominator.node_of("uid-of-default-middle") is None
+    assert full.place_of("middle") is Place.ACTIVE
+    await full.finish_binding()
+    assert ("clear", "middle") in full.evictions.done
+    assert full.nominator.node_of(_BOSS_UID) == "n1"
+
+
+async def test_of_two_preemptors_at_once_the_higher_has_the_room(full: Shell) -> None:
+    """The lower one's plan stops wherever it is, and it backs off."""
+    full.decide_next()
+    full.see(make_pod("bigger").req(cpu="1").priority(9).obj())
+    full.decide_next()
+    await full.finish_binding()
+    assert ("nominate", "boss") not in full.evictions.done
+    assert [pod.name for pod in full.nominator.on_node("n1")] == ["bigger"]
+    assert full.evictions.done.count(("evict", "low")) == 1
+    assert full.place_of("boss") is Place.BACKOFF
+    assert full.place_of("bigger") is Place.UNSCHEDULABLE
+
+
+async def test_a_nomination_that_is_void_is_cleared(full: Shell) -> None:
+    """The node it was for is of no use, and there is no other; its room is open to those it kept out."""
+    full.handlers.pod_deleted(_BOSS.obj())
+    full.handlers.pod_deleted(_LOW.obj())
+    full.see(_BOSS.nominated_node("n1").obj())
+    queued = full.queue.pop()
+    assert queued is not None
+    full.see(make_pod("small").req(cpu="1").toleration("a", "Exists").obj())
+    full.decide_next()
+    assert full.place_of("small") is Place.UNSCHEDULABLE
+    node = make_node("n1").capacity(cpu="1")
+    full.handlers.node_updated(node.obj(), node.taint("a").obj())
+    assert full.place_of("small") is Place.UNSCHEDULABLE
+    full.schedule_one.schedule_one(queued)
+    assert full.nominator.node_of(_BOSS_UID) is None
+    assert full.reports.cleared[-1] == "boss"
+    assert full.place_of("small") is Place.BACKOFF
+    full.end_backoff()
+    full.decide_next()
+    full.decide_next()
+    await full.finish_binding()
+    assert full.binder.asked == [("small", "n1")]
+
+
+async def test_room_held_on_another_node_than_the_chosen_one_is_free() -> None:
+    """A nominated pod that fits elsewhere: those it kept out of its old node are woken."""
+    shell = Shell()
+    shell.see(
+        make_node("n1").capacity(cpu="2").obj(),
+        _LOW.obj(),
+        make_pod("half").req(cpu="1").node("n1").obj(),
+        make_pod("boss").req(cpu="2").priority(5).nominated_node("n1").obj(),
+    )
+    queued = shell.queue.pop()
+    assert queued is not None
+    shell.handlers.pod_deleted(_LOW.obj())
+    shell.see(make_pod("small").req(cpu="1").toleration("a", "Exists").obj())
+    shell.decide_next()
+    assert shell.place_of("small") is Place.UNSCHEDULABLE
+    shell.cache.add_node(make_node("n2").capacity(cpu="2").obj())
+    shell.schedule_one.schedule_one(queued)
+    assert shell.place_of("small") is Place.BACKOFF
+    await shell.finish_binding()
+    assert shell.binder.asked == [("boss", "n2")]
+
+
+async def test_a_failed_binding_brings_the_nomination_back(full: Shell) -> None:
+    """The room is its own still, if its status says so; a pod that is gone has none."""
+    full.handlers.pod_deleted(_LOW.obj())
+    full.handlers.pod_updated(_BOSS.obj(), _BOSS.nominated_node("n1").obj())
+    full.binder.answer = _BROKEN
+    full.decide_next()
+    assert full.nominator.node_of(_BOSS_UID) is None
+    await full.finish_binding()
+    assert full.nominator.node_of(_BOSS_UID) == "n1"
+    full.end_backoff()
+    full.decide_next()
+    full.handlers.pod_deleted(_BOSS.obj())
+    await full.finish_binding()
+    assert full.nominator.node_of(_BOSS_UID) is None
+
+
+async def test_a_preemption_that_raises_fails_the_attempt(full: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any other fault of a plugin: logged, counted, told, retried."""
+
+    def broken(attempt: FailedAttempt) -> PostFilterResult:
+        raise RuntimeError("plugin bug")
+
+    monkeypatch.setattr(full.profiles.framework(parse_pod(_BOSS.obj())), "post_filter", broken)
+    with capture_logs() as logs:
+        full.decide_next()
+    assert [line["event"] for line in logs] == ["scheduling failed"]
+    assert full.reports.told() == [("failed", "boss", "plugin bug")]
+    assert full.place_of("boss") is Place.BACKOFF
+    assert full.attempts("error") == 1
