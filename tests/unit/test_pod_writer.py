@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from scheduler.api.types import Pod, PodCondition
 from scheduler.client.api_dispatcher import ApiDispatcher
-from scheduler.client.errors import AnswerLost, Unreachable
+from scheduler.client.errors import AnswerLost, RequestError, Unreachable
 from scheduler.client.event_recorder import EventRecorder
 from scheduler.client.transport import Transport, TransportSettings
 from scheduler.core.framework.pod_parser import parse_pod
@@ -277,3 +277,226 @@ async def test_a_condition_of_a_pod_that_is_gone_is_no_fault(answer: Answer, fai
         desk.writer.set_condition(_POD, condition())
         await settle()
     assert desk.counts.failed_calls == failed
+
+
+# --- preemption
+
+_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"
+_VICTIM = parse_pod(make_pod("victim").uid("u7").obj())
+_VICTIM_PATH = "/api/v1/namespaces/default/pods/victim"
+_NOMINATED = parse_pod(make_pod("web").uid("u1").nominated_node("n1").obj())
+
+
+def evicted_json(uid: str = "u7", *, leaving: bool = True) -> Answer:
+    """The victim as the API server answers its delete."""
+    metadata = {"name": "victim", "namespace": "default", "uid": uid, "resourceVersion": "6"}
+    if leaving:
+        metadata["deletionTimestamp"] = "2026-03-04T05:07:00Z"
+    spec = {"nodeName": "n1", "containers": [{"name": "main"}]}
+    return ok(msgspec.json.encode({"kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [(pod_json(), True), (pod_json(uid="u2"), False), (refusal(404, "NotFound"), False)],
+    ids=["there", "recreated under its name", "gone"],
+)
+async def test_a_pod_is_read_by_its_uid(answer: Answer, found: bool) -> None:
+    """Another one of that name is not it."""
+    desk = Desk(GET=[answer])
+    read = await desk.writer.read(_POD)
+    assert (read is not None) is found
+    assert [sent.target for sent in desk.sent("GET")] == [_PATH]
+
+
+async def test_a_read_that_is_refused_says_nothing_of_the_pod() -> None:
+    """It is a fault, not a pod that is gone."""
+    with pytest.raises(RequestError):
+        await Desk(GET=[refusal(403, "Forbidden")]).writer.read(_POD)
+
+
+async def test_a_nomination_is_one_patch() -> None:
+    """Status, annotation and condition together, with the UID as precondition."""
+    desk = Desk()
+    assert await desk.writer.nominate(_POD, "n1", condition())
+    (sent,) = desk.sent("PATCH")
+    assert (sent.target, sent.content_type) == (f"{_PATH}/status", "application/strategic-merge-patch+json")
+    assert desk.bodies("PATCH") == [
+        {
+            "metadata": {"uid": "u1", "annotations": {_ANNOTATION: "n1"}},
+            "status": {
+                "nominatedNodeName": "n1",
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "no room",
+                        "lastTransitionTime": "2026-03-04T05:06:07Z",
+                    }
+                ],
+            },
+        }
+    ]
+
+
+async def test_a_nomination_of_a_pod_that_is_gone_says_so() -> None:
+    """Whoever asked must not evict anybody for it."""
+    assert not await Desk(PATCH=[refusal(404, "NotFound")]).writer.nominate(_POD, "n1", condition())
+
+
+@pytest.mark.parametrize("status", [403, 409, 500])
+async def test_a_nomination_that_fails_is_a_fault(status: int) -> None:
+    """Also a conflict: another pod has its name now, or others write a lot; the next attempt knows more."""
+    with pytest.raises(RequestError):
+        await Desk(PATCH=[refusal(status, "Whatever")]).writer.nominate(_POD, "n1", condition())
+
+
+@pytest.mark.parametrize("doubt", [_LOST, refusal(504, "Timeout"), refusal(429, "TooManyRequests")])
+async def test_a_nomination_in_doubt_is_sent_again(doubt: Answer) -> None:
+    """It says the same the second time."""
+    desk = Desk(PATCH=[doubt, ok()])
+    assert await desk.writer.nominate(_POD, "n1", condition())
+    first, second = desk.bodies("PATCH")
+    assert first == second
+
+
+async def test_a_nomination_is_taken_back_with_null() -> None:
+    """In status and annotation, and nothing else is touched."""
+    desk = Desk()
+    desk.writer.clear_nomination(_POD)
+    await settle()
+    assert [sent.target for sent in desk.sent("PATCH")] == [f"{_PATH}/status"]
+    assert desk.bodies("PATCH") == [
+        {"metadata": {"uid": "u1", "annotations": {_ANNOTATION: None}}, "status": {"nominatedNodeName": None}}
+    ]
+
+
+@pytest.mark.parametrize(
+    "nominated", [_NOMINATED, parse_pod(make_pod("web").uid("u1").annotation(_ANNOTATION, "n1").obj())]
+)
+async def test_a_condition_may_end_the_nomination(nominated: PodInfo) -> None:
+    """In the same patch, whether the status or only the annotation has it."""
+    desk = Desk()
+    desk.writer.set_condition(nominated, condition(), clear_nomination=True)
+    await settle()
+    (body,) = desk.bodies("PATCH")
+    assert body["metadata"] == {"uid": "u1", "annotations": {_ANNOTATION: None}}
+    assert body["status"]["nominatedNodeName"] is None
+    assert [each["message"] for each in body["status"]["conditions"]] == ["no room"]
+
+
+async def test_a_nomination_ends_though_the_condition_says_so_already() -> None:
+    """The message may be the same as before."""
+    desk = Desk()
+    pod = _NOMINATED.pod
+    told = parse_pod(
+        msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=(condition(),)))
+    )
+    desk.writer.set_condition(told, condition(), clear_nomination=True)
+    await settle()
+    (body,) = desk.bodies("PATCH")
+    assert body["status"]["nominatedNodeName"] is None
+
+
+@pytest.mark.parametrize(("pod", "clear"), [(_NOMINATED, False), (_POD, True)], ids=["not asked", "has none"])
+async def test_a_condition_leaves_the_nomination_alone(pod: PodInfo, clear: bool) -> None:
+    """Unless there is one and it is to end."""
+    desk = Desk()
+    desk.writer.set_condition(pod, condition(), clear_nomination=clear)
+    await settle()
+    (body,) = desk.bodies("PATCH")
+    assert body["metadata"] == {"uid": "u1"}
+    assert body["status"].keys() == {"conditions"}
+
+
+async def test_a_victim_is_marked_deleted_and_told() -> None:
+    """The condition first; the delete with the UID and the pod's own grace period; the event names the preemptor."""
+    desk = Desk(DELETE=[evicted_json()])
+    left = await desk.writer.evict(_VICTIM, _POD, "n1")
+    await settle()
+    assert [(sent.method, sent.target) for sent in desk.round_tripper.sent][:2] == [
+        ("PATCH", f"{_VICTIM_PATH}/status"),
+        ("DELETE", _VICTIM_PATH),
+    ]
+    assert desk.bodies("PATCH") == [
+        {
+            "metadata": {"uid": "u7"},
+            "status": {
+                "conditions": [
+                    {
+                        "type": "DisruptionTarget",
+                        "status": "True",
+                        "reason": "PreemptionByScheduler",
+                        "message": "podium: preempting to accommodate a higher priority pod",
+                        "lastTransitionTime": "2026-03-04T05:06:07Z",
+                    }
+                ]
+            },
+        }
+    ]
+    assert desk.bodies("DELETE") == [{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u7"}}]
+    (event,) = desk.bodies("POST")
+    assert (event["type"], event["reason"], event["action"]) == ("Normal", "Preempted", "Preempting")
+    assert event["note"] == "Preempted by pod u1 on node n1"
+    assert (event["regarding"]["uid"], event["related"]["uid"]) == ("u7", "u1")
+    assert left is not None
+    assert left.metadata.uid == "u7"
+    assert left.metadata.deletion_timestamp is not None
+
+
+_LEFTOVERS: dict[str, Answer] = {
+    "a Status": ok(b'{"kind":"Status","status":"Success"}'),
+    "no JSON": ok(b"deleted"),
+    "the pod as it was": evicted_json(leaving=False),
+    "another pod": evicted_json(uid="u8"),
+}
+
+
+@pytest.mark.parametrize("answer", _LEFTOVERS.values(), ids=_LEFTOVERS)
+async def test_an_answer_that_tells_of_no_leaving_pod_leaves_nothing(answer: Answer) -> None:
+    """Without a grace period the victim is gone at once; it is told all the same."""
+    desk = Desk(DELETE=[answer])
+    assert await desk.writer.evict(_VICTIM, _POD, "n1") is None
+    await settle()
+    assert [event["reason"] for event in desk.bodies("POST")] == ["Preempted"]
+
+
+@pytest.mark.parametrize("status", [404, 409])
+async def test_a_victim_that_was_gone_before_is_not_told_of(status: int) -> None:
+    """Gone, or followed by another of its name: that was wanted, and is nobody's doing here."""
+    desk = Desk(PATCH=[refusal(status, "Gone")], DELETE=[refusal(status, "Gone")])
+    assert await desk.writer.evict(_VICTIM, _POD, "n1") is None
+    await settle()
+    assert desk.sent("POST") == []
+
+
+async def test_a_victim_that_others_write_to_is_deleted_all_the_same() -> None:
+    """A conflict over its condition does not mean that it is gone; the preemptor would wait for ever."""
+    desk = Desk(PATCH=[refusal(409, "Conflict")], DELETE=[evicted_json()])
+    assert await desk.writer.evict(_VICTIM, _POD, "n1") is not None
+    await settle()
+    assert [event["reason"] for event in desk.bodies("POST")] == ["Preempted"]
+
+
+@pytest.mark.parametrize("doubt", [_LOST, refusal(504, "Timeout"), Unreachable("refused")])
+async def test_a_delete_in_doubt_is_sent_again(doubt: Answer) -> None:
+    """With the UID it can't hit another pod; that nothing is found the second time is what was wanted."""
+    desk = Desk(DELETE=[doubt, refusal(404, "NotFound")])
+    assert await desk.writer.evict(_VICTIM, _POD, "n1") is None
+    await settle()
+    first, second = desk.bodies("DELETE")
+    assert first == second
+    assert [event["reason"] for event in desk.bodies("POST")] == ["Preempted"]
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+async def test_an_eviction_that_fails_is_a_fault_and_told_to_nobody(method: str) -> None:
+    """A right that is missing, say; a victim that could not be marked is not deleted."""
+    answers: dict[str, list[Answer]] = {method: [refusal(403, "Forbidden")]}
+    desk = Desk(**answers)
+    with pytest.raises(RequestError):
+        await desk.writer.evict(_VICTIM, _POD, "n1")
+    await settle()
+    assert desk.sent("POST") == []
+    assert len(desk.sent("DELETE")) == (method == "DELETE")
