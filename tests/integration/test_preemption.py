@@ -15,7 +15,7 @@ from tests.conftest import Cluster
 from tests.controlplane.client import wait_until
 from tests.controlplane.component import Component
 from tests.controlplane.fault_proxy import FaultProxy
-from tests.controlplane.faults import Hold, Rule
+from tests.controlplane.faults import CutAfterCommit, Hold, Rule
 from tests.controlplane.resources import Manifest, Manifests, node_manifest, pod_manifest
 from tests.integration.observations import (
     PATIENCE_SECONDS,
@@ -420,6 +420,8 @@ def test_nomination_lost_before_it_is_written(
     process = podium.start(cluster.control_plane, proxy=fault_proxy)
     hold = Hold()
     held = fault_proxy.add(Rule(hold, method, path, times=1))
+    # The call is repeated, so that what the watch tells of a nomination written comes before its answer.
+    fault_proxy.add(Rule(CutAfterCommit(), method, path, times=1))
     scene.create("lower", 100, 2)
     wait_until(lambda: held.fired, PATIENCE_SECONDS, what=f"{method} {path}")
     scene.create("higher", 200, 1)
