@@ -98,6 +98,9 @@ class PreemptionExecutor:
         # 3. Evict, the most important victim last: should something stop us, it stays.
         for victim in reversed(plan.victims):
             if self._has_ended(plan):
+                # Withdrawn while it was being written, it stands in the status though it was cleared before.
+                if self._nominator.node_of(preemptor.uid) in (None, plan.node_name):
+                    self._writer.clear_nomination(preemptor)
                 return True
             await self._evict(victim, preemptor, plan.node_name)
         return True

@@ -156,14 +156,17 @@ async def test_the_newest_object_of_the_preemptor_is_nominated(desk: Desk) -> No
 
 async def test_a_nomination_that_ends_between_victims_saves_the_others(desk: Desk) -> None:
     """Deleted, bound or re-targeted meanwhile; the most important victims are those that stay."""
-    for end in (lambda: desk.nominator.remove(desk.preemptor.uid), lambda: desk.nominator.add(desk.preemptor, "n2")):
+    for end, cleared in (
+        (lambda: desk.nominator.remove(desk.preemptor.uid), [("clear", "p")]),
+        (lambda: desk.nominator.add(desk.preemptor, "n2"), []),
+    ):
         desk.writer.done.clear()
         desk.nominator.add(desk.preemptor, "n1")
         for victim in desk.plan.victims:
             desk.cache.add_pod(victim, "n1")
         desk.writer.before_evict = lambda victim, end=end: end()  # type: ignore[misc]
         assert await desk.carry_out() == ["Preempted pod", _ENDED]
-        assert desk.writer.done == [("read", "p"), ("nominate", "p"), ("evict", "low")]
+        assert desk.writer.done == [("read", "p"), ("nominate", "p"), ("evict", "low"), *cleared]
         assert not desk.is_leaving("high")
 
 
@@ -206,6 +209,7 @@ async def test_a_withdrawn_preemptor_stops_though_its_echo_comes_late(desk: Desk
         await running
     assert [line["event"] for line in logs] == [_ENDED]
     assert ("evict", "low") not in desk.writer.done
+    assert desk.writer.done[-1] == ("clear", "p")
 
 
 @pytest.mark.parametrize(
