@@ -63,7 +63,7 @@ MODULES = {
             ),
         ),
         Module("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, "70 s"),
-        Module("helm", {"helm": "helm.sh/helm/v4/cmd/helm"}, "90 s"),
+        Module("helm", {"helm": "helm.sh/helm/v4/cmd/helm"}, "3 minutes"),
     )
 }
 CONTROL_PLANE_MODULES = ("etcd", "k8s", "kwok")
