@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from scheduler.api.types import Node, Pod, nominated_node
+from scheduler.api.types import Node, Pod
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.framework.events import (
@@ -152,7 +152,7 @@ class EventHandlers:
         """
         if self._cache.is_assumed(new.uid):
             return
-        before, now = None if old is None else nominated_node(old), nominated_node(new.pod)
+        before, now = None if old is None else old.status.nominated_node_name, new.pod.status.nominated_node_name
         held = self._nominator.node_of(new.uid)
         wanted = held if now == before or (now is None and before != held) else now
         if new.pod.metadata.deletion_timestamp is not None:

@@ -22,7 +22,7 @@ from typing import Protocol
 
 import structlog
 
-from scheduler.api.types import PodCondition, nominated_node
+from scheduler.api.types import PodCondition
 from scheduler.core.algorithm import Decision, ScheduleAlgorithm
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.nominator import Nominator
@@ -249,8 +249,8 @@ class ScheduleOne:
         except Exception:  # noqa: BLE001 - as above; what the cache holds must be freed all the same
             self._log.exception("unreserve failed", pod=pod.key, node=node_name)
         self._cache.forget_pod(pod.uid)
-        nominated = nominated_node(pod.pod)
-        if nominated is not None and pod.uid in self._queue:
+        nominated = pod.pod.status.nominated_node_name
+        if nominated and pod.uid in self._queue:
             self._nominator.add(pod, nominated)
         self._queue.move_all_to_active_or_backoff(
             ASSIGNED_POD_DELETE, pod, None, self._clock(), except_uid=pod.uid if rejected else ""

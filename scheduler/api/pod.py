@@ -241,5 +241,8 @@ class Pod(ApiStruct, frozen=True):
 
 
 def nominated_node(pod: Pod) -> str | None:
-    """The node a pending pod is nominated to: by its status, or by the annotation where only that is set."""
+    """The node a pending pod says it is nominated to: by its status, or by the annotation where only that is set.
+
+    Whoever creates a pod may write the annotation, so it proves nothing: no room is held by it.
+    """
     return pod.status.nominated_node_name or (pod.metadata.annotations or {}).get(NOMINATED_NODE_ANNOTATION) or None

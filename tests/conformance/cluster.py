@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.decoding import decode_node, decode_pod
-from scheduler.api.types import Pod, nominated_node
+from scheduler.api.types import Pod
 from scheduler.config.loading import parse_configuration
 from scheduler.config.plugin_args import GROUP_VERSION
 from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
@@ -149,7 +149,7 @@ class Cluster:
             self._cache.add_pod(info, pod.spec.node_name)
             return
         self._pending[info.key] = info
-        nominated = nominated_node(pod)
+        nominated = pod.status.nominated_node_name
         if nominated and (info.key in self._listed or pod.spec.scheduler_name in self._profiles):
             self.nominator.add(info, nominated)
 

@@ -97,6 +97,7 @@ def _tell_how_to_go_on(story: Story, control_plane: ControlPlane, stage: Stage) 
     story.say(f"export KUBECONFIG={control_plane.kubeconfig()}")
     story.say(f"{Path(sys.executable).with_name('kubectl')} --namespace {NAMESPACE} get pods --output wide")
     story.say(f"curl {stage.podium.metrics_url}")
+    story.say("There is no controller manager: create pods; nothing makes them of a Deployment.")
     story.say(f"To end it: kill {os.getpid()}")
 
 

@@ -116,7 +116,7 @@ def test_metrics_count_what_happened(cluster: Cluster, podium: Podiums) -> None:
     assert sample("scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 5
     assert sample("scheduler_pod_scheduling_attempts_sum") == 5
     assert sample("scheduler_pending_pods", queue="unschedulable") == 1
-    assert sample("scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 6
+    assert sample("scheduler_queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd") == 6
     assert sample("scheduler_cache_size", type="nodes") == 3
     assert sample("scheduler_framework_extension_point_duration_seconds_count", extension_point="Bind") == 5
     assert sample("rest_client_requests_total", code="201", method="POST") >= 5

@@ -376,7 +376,7 @@ def test_pod_that_never_preempts(cluster: Cluster, scene: Scene, podium: Podiums
 
 
 def test_nomination_in_the_annotation_alone(cluster: Cluster, scene: Scene, podium: Podiums) -> None:
-    """A pod that a scheduler of old has made room for waits for its victim, holds the room and evicts nobody else."""
+    """A pod that a scheduler of old has made room for waits for its victim and evicts nobody else."""
     scene.add_node("near", 1, victim=20)
     scene.add_node("far", 1, far=10)
     evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": ""}

@@ -218,7 +218,7 @@ async def test_each_handled_event_is_counted(shell: Shell) -> None:
     shell.handlers.node_deleted(_NODE.obj())
     assert shell.handled == [
         "NodeAdd",
-        "UnschedulablePodAdd",
+        "UnscheduledPodAdd",
         "AssignedPodAdd",
         "AssignedPodDelete",
         "NodeDelete",
@@ -251,7 +251,7 @@ def gated(pod: PodBuilder) -> Pod:
     [
         (_BOSS, None),
         (_BOSS.nominated_node("n1"), "n1"),
-        (_BOSS.annotation(_ANNOTATION, "n2"), "n2"),
+        (_BOSS.annotation(_ANNOTATION, "n2"), None),
         (_BOSS.nominated_node("n1").annotation(_ANNOTATION, "n2"), "n1"),
         (_BOSS.nominated_node("n1").scheduler_name("default-scheduler"), None),
         (_BOSS.nominated_node("n1").node("n2"), None),

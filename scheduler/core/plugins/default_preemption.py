@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from scheduler.api.types import nominated_node
 from scheduler.config.plugin_args import DefaultPreemptionArgs
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE, RegisteredEvent
 from scheduler.core.framework.interface import FailedAttempt, PostFilterPlugin, PostFilterResult
@@ -61,7 +62,7 @@ def ineligible(attempt: FailedAttempt) -> str:
     pod, snapshot = attempt.pod, attempt.snapshot
     if pod.pod.spec.preemption_policy == "Never":
         return _NEVER
-    nominated = snapshot.nominator.node_of(pod.uid)
+    nominated = snapshot.nominator.node_of(pod.uid) or nominated_node(pod.pod)
     row = None if nominated is None else snapshot.nodes.row_of(nominated)
     # A nominated node that no removal of pods can make fit any more is worth no further wait.
     if row is None or row not in attempt.rows:

@@ -143,7 +143,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         """Pods that leave or shrink; nodes that come or offer more."""
         return (
             RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN)),
-            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_SCALE_DOWN)),
+            RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)),
             RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)),
         )
 

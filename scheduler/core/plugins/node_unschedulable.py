@@ -44,5 +44,5 @@ class NodeUnschedulable(FilterPlugin):
         """Nodes that come or are uncordoned; new tolerations of the pod."""
         return (
             RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)),
-            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION)),
+            RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_TOLERATION)),
         )

@@ -24,6 +24,4 @@ class SchedulingGates(PreEnqueuePlugin):
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
         """Removal of the gates."""
-        return (
-            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),
-        )
+        return (RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)

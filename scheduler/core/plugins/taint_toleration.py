@@ -66,7 +66,7 @@ class TaintToleration(FilterPlugin, ScorePlugin):
         """Nodes that come or change their taints; new tolerations of the pod."""
         return (
             RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)),
-            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION)),
+            RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_TOLERATION)),
         )
 
 

@@ -10,7 +10,7 @@ from scheduler.api.volumes import UNREAD_KINDS
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import PreFilterPlugin, PreFilterResult
 from scheduler.core.framework.status import Code, Status
-from scheduler.core.framework.types import PodInfo
+from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
@@ -35,11 +35,18 @@ class UnsupportedFeatures(PreFilterPlugin):
         return None
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Any change of the pod; placed pods that leave (they may have been the repelling ones)."""
+        """Any change of what the pod asks or is; placed pods that leave (they may have been the repelling ones)."""
         return (
-            RegisteredEvent(ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE)),
+            RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE), _asks_otherwise),
             RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE)),
         )
+
+
+def _asks_otherwise(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+    """Not so when only the status changed, as by the scheduler's own condition."""
+    if not isinstance(old, PodInfo) or not isinstance(new, PodInfo):
+        return True
+    return old.pod.spec != new.pod.spec or old.pod.metadata.labels != new.pod.metadata.labels
 
 
 def unsupported(pod: Pod) -> Iterator[str]:

@@ -14,7 +14,7 @@ _EVENTS = {
             Action.UPDATE_OTHER,
         )
     }
-    for resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD)
+    for resource in (EventResource.ASSIGNED_POD, EventResource.TARGET_POD)
 }
 
 
@@ -24,7 +24,7 @@ def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tu
     Args:
         old: the pod before.
         new: the pod after.
-        resource: ASSIGNED_POD for a pod that has a node, UNSCHEDULED_POD for one of the queue.
+        resource: ASSIGNED_POD for a pod that has a node, TARGET_POD for one of the queue.
     """
     events = _EVENTS[resource]
     changed: list[ClusterEvent] = []

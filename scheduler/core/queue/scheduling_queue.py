@@ -15,10 +15,10 @@ A pod is in exactly one place::
 
 The labels under which an entry is counted in `queue_incoming_pods_total`:
 
-1. `UnschedulablePodAdd`.
+1. `UnscheduledPodAdd`.
 2. `BackoffComplete` (flush of every second) or `ForceActivate` (asked for by a plugin).
 3. `PopFromBackoffQ`: nothing is active, and the pod was rejected rather than stopped by an error.
-4. The cluster event that may help (`NodeAdd`, `AssignedPodDelete`, `UnschedulablePodUpdatePodToleration`, ...),
+4. The cluster event that may help (`NodeAdd`, `AssignedPodDelete`, `TargetPodUpdatePodToleration`, ...),
    `UnschedulableTimeout` after 5 minutes, or `ForceActivate`. To BACKOFF while the back-off of the last failure lasts;
    to ACTIVE afterwards, by `ForceActivate`, and by an event that a plugin waits for which put the pod aside as pending.
 5. `ScheduleAttemptFailure`. To UNSCHEDULABLE, except after an error, and if something that happened during the attempt
@@ -397,5 +397,5 @@ class SchedulingQueue:
         return best
 
     def _own_events(self, old: PodInfo, new: PodInfo) -> Iterable[Occurrence]:
-        for event in pod_update_events(old, new, EventResource.UNSCHEDULED_POD):
+        for event in pod_update_events(old, new, EventResource.TARGET_POD):
             yield self._registry.occurrence(event, old, new, new.uid)

@@ -46,13 +46,13 @@ def test_each_report_has_its_metric(metrics: Metrics) -> None:
     metrics.algorithm(0.001)
     metrics.extension_point("podium", "Filter", "Success", 0.0001)
     metrics.plugin("NodeName", "Filter", "Unschedulable", 0.00001)
-    metrics.pod_queued("active", "UnschedulablePodAdd")
+    metrics.pod_queued("active", "UnscheduledPodAdd")
     metrics.event_handled("NodeAdd", 0.0002)
     metrics.requests.observe("POST", "127.0.0.1:6443", "201", 0.02)
     metrics.requests.observe("POST", "127.0.0.1:6443", "<error>", 0.02)
     filtered = {"extension_point": "Filter", "status": "Success", "profile": "podium"}
     plugin = {"plugin": "NodeName", "extension_point": "Filter", "status": "Unschedulable"}
-    queued = {"queue": "active", "event": "UnschedulablePodAdd"}
+    queued = {"queue": "active", "event": "UnscheduledPodAdd"}
     host = "127.0.0.1:6443"
     assert value(metrics, "scheduler_scheduling_algorithm_duration_seconds_count") == 1
     assert value(metrics, "scheduler_framework_extension_point_duration_seconds_count", **filtered) == 1

@@ -69,6 +69,12 @@ def test_a_policy_of_never_is_kept() -> None:
     assert outcome.nominated == "n1"
 
 
+def test_victims_are_waited_for_on_the_node_that_only_the_annotation_names() -> None:
+    """A scheduler of old wrote nothing else; but an annotation, which anyone may write, holds no room."""
+    outcome = Outcome(PREEMPTOR.annotation("scheduler.kubernetes.io/nominated-node-name", "n1"), NODE, LEAVING)
+    assert (outcome.code, outcome.result.message, outcome.nominated) == (Code.UNSCHEDULABLE, WAITS, None)
+
+
 def test_the_other_policy_is_the_usual_one() -> None:
     """PreemptLowerPriority, or none."""
     assert Outcome(PREEMPTOR.preemption_policy("PreemptLowerPriority"), NODE, LOW).victims == ["low"]

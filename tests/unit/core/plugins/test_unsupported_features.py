@@ -16,6 +16,7 @@ from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import PreFilterResult
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.status import Status
+from scheduler.core.framework.types import QueuedPodInfo
 from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
 from scheduler.testing import PodBuilder, make_node, make_pod
 from tests.unit.core.plugins.asking import UU, parsed, snapshot_of
@@ -89,3 +90,16 @@ def test_ordinary_pods_pass() -> None:
     pod = make_pod("p").req(cpu="1").host_port(80).node_selector(disk="ssd").toleration("gpu", "Exists")
     assert answer(pod.affinity(Affinity())) is None
     assert answer(pod.affinity(Affinity(None, PodAffinity(), PodAntiAffinity((), ())))) is None
+
+
+def test_a_refused_pod_is_not_woken_by_its_own_condition() -> None:
+    """A change of its spec or labels may help, one of its status can't."""
+    (own, _) = PLUGIN.events_to_register()
+    pod = make_pod("p").label(app="web")
+    assert own.hint is not None
+    for after, helps in (
+        (pod.condition("PodScheduled", "False", "Unschedulable"), False),
+        (pod.label(app="db"), True),
+        (pod.toleration("a", "Exists"), True),
+    ):
+        assert own.hint(QueuedPodInfo(parsed(pod), 0.0), parsed(pod), parsed(after)) is helps

@@ -24,8 +24,8 @@ NODE_ADD = ClusterEvent(EventResource.NODE, Action.ADD)
 NODE_TAINT = ClusterEvent(EventResource.NODE, Action.UPDATE_NODE_TAINT)
 NODE_LABEL = ClusterEvent(EventResource.NODE, Action.UPDATE_NODE_LABEL)
 POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE)
-OWN_TOLERATION = ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_TOLERATION)
-OWN_GATES = ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+OWN_TOLERATION = ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_TOLERATION)
+OWN_GATES = ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
 REGISTERED: Mapping[str, Mapping[str, Sequence[RegisteredEvent]]] = {
     PROFILE: {

@@ -148,14 +148,14 @@ def test_each_transition_ends_where_the_state_machine_says(
 
 
 def test_a_new_pod_is_counted_as_added() -> None:
-    """Adding a pod makes it active under the label UnschedulablePodAdd, or gated if PreEnqueue holds it."""
+    """Adding a pod makes it active under the label UnscheduledPodAdd, or gated if PreEnqueue holds it."""
     harness = Harness(held={"gated": HOLDER})
 
     harness.add("free", "gated")
 
     assert harness.place_of("free") is Place.ACTIVE
     assert harness.place_of("gated") is Place.GATED
-    assert harness.incoming == [("active", "UnschedulablePodAdd"), ("unschedulable", "UnschedulablePodAdd")]
+    assert harness.incoming == [("active", "UnscheduledPodAdd"), ("unschedulable", "UnscheduledPodAdd")]
 
 
 def test_a_gated_pod_that_had_failed_goes_to_backoff() -> None:

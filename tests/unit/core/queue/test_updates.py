@@ -36,7 +36,7 @@ def test_an_update_of_an_unknown_pod_adds_it() -> None:
     harness.queue.update(pod_info("pod"), harness.now)
 
     assert harness.place_of() is Place.ACTIVE
-    assert harness.incoming == [("active", "UnschedulablePodAdd")]
+    assert harness.incoming == [("active", "UnscheduledPodAdd")]
 
 
 def test_an_update_that_answers_the_rejection_wakes_the_pod() -> None:
@@ -51,7 +51,7 @@ def test_an_update_that_answers_the_rejection_wakes_the_pod() -> None:
 
     assert harness.place_of() is Place.BACKOFF
     assert harness.place_of("other") is Place.UNSCHEDULABLE
-    assert harness.incoming == [("backoff", "UnschedulablePodUpdatePodToleration")]
+    assert harness.incoming == [("backoff", "TargetPodUpdatePodToleration")]
 
 
 def test_a_gated_pod_is_released_when_its_last_gate_is_removed() -> None:
@@ -67,7 +67,7 @@ def test_a_gated_pod_is_released_when_its_last_gate_is_removed() -> None:
     harness.queue.update(pod_info("pod"), harness.now)
 
     assert harness.place_of() is Place.ACTIVE
-    assert harness.incoming == [("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated")]
+    assert harness.incoming == [("active", "TargetPodUpdatePodSchedulingGatesEliminated")]
 
 
 def test_another_gate_may_take_over() -> None:
@@ -101,30 +101,30 @@ def test_an_update_a_gate_did_not_ask_for_does_not_look_at_it() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "labels"),
     [
-        (pod_info(), pod_info(), ["UnschedulablePodUpdate"]),
-        (pod_info(labels={}), pod_info(labels=None), ["UnschedulablePodUpdate"]),
-        (pod_info(), pod_info(labels={"a": "b"}), ["UnschedulablePodUpdatePodLabel"]),
-        (pod_info(tolerations=TOLERANT), pod_info(tolerations=TOLERANT), ["UnschedulablePodUpdate"]),
-        (pod_info(), pod_info(tolerations=TOLERANT), ["UnschedulablePodUpdatePodToleration"]),
-        (pod_info(cpu="200m"), pod_info(cpu="100m"), ["UnschedulablePodUpdatePodScaleDown"]),
-        (pod_info(cpu="100m"), pod_info(cpu="200m"), ["UnschedulablePodUpdate"]),
-        (pod_info(gates=("a",)), pod_info(), ["UnschedulablePodUpdatePodSchedulingGatesEliminated"]),
-        (pod_info(gates=("a", "b")), pod_info(gates=("a",)), ["UnschedulablePodUpdate"]),
+        (pod_info(), pod_info(), ["TargetPodUpdate"]),
+        (pod_info(labels={}), pod_info(labels=None), ["TargetPodUpdate"]),
+        (pod_info(), pod_info(labels={"a": "b"}), ["TargetPodUpdatePodLabel"]),
+        (pod_info(tolerations=TOLERANT), pod_info(tolerations=TOLERANT), ["TargetPodUpdate"]),
+        (pod_info(), pod_info(tolerations=TOLERANT), ["TargetPodUpdatePodToleration"]),
+        (pod_info(cpu="200m"), pod_info(cpu="100m"), ["TargetPodUpdatePodScaleDown"]),
+        (pod_info(cpu="100m"), pod_info(cpu="200m"), ["TargetPodUpdate"]),
+        (pod_info(gates=("a",)), pod_info(), ["TargetPodUpdatePodSchedulingGatesEliminated"]),
+        (pod_info(gates=("a", "b")), pod_info(gates=("a",)), ["TargetPodUpdate"]),
         (
             pod_info(gates=("a",), cpu="200m"),
             pod_info(labels={"a": "b"}, tolerations=TOLERANT, cpu="100m"),
             [
-                "UnschedulablePodUpdatePodLabel",
-                "UnschedulablePodUpdatePodScaleDown",
-                "UnschedulablePodUpdatePodSchedulingGatesEliminated",
-                "UnschedulablePodUpdatePodToleration",
+                "TargetPodUpdatePodLabel",
+                "TargetPodUpdatePodScaleDown",
+                "TargetPodUpdatePodSchedulingGatesEliminated",
+                "TargetPodUpdatePodToleration",
             ],
         ),
     ],
 )
 def test_an_update_is_named_by_what_it_changed(old: PodInfo, new: PodInfo, labels: list[str]) -> None:
     """Each scheduling property that changed gives one event; a change of anything else gives the general one."""
-    assert [event.label for event in pod_update_events(old, new, EventResource.UNSCHEDULED_POD)] == labels
+    assert [event.label for event in pod_update_events(old, new, EventResource.TARGET_POD)] == labels
 
 
 def test_an_update_of_an_assigned_pod_has_its_own_labels() -> None:
@@ -148,6 +148,6 @@ def test_a_fitting_change_wakes_once() -> None:
 
     harness.queue.update(pod_info("pod", labels={"a": "b"}, tolerations=TOLERANT), harness.now)
 
-    assert harness.incoming == [("backoff", "UnschedulablePodUpdatePodLabel")]
+    assert harness.incoming == [("backoff", "TargetPodUpdatePodLabel")]
     assert harness.queue.pending_counts()["backoff"] == 1
     assert FIT not in harness.pop().unschedulable_plugins
