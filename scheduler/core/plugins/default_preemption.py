@@ -62,7 +62,10 @@ def ineligible(attempt: FailedAttempt) -> str:
     pod, snapshot = attempt.pod, attempt.snapshot
     if pod.pod.spec.preemption_policy == "Never":
         return _NEVER
-    nominated = snapshot.nominator.node_of(pod.uid) or nominated_node(pod.pod)
+    nominated = snapshot.nominator.node_of(pod.uid)
+    if nominated is None and not pod.pod.status.nominated_node_name:
+        # What the status says, the nominator knows better: a nomination may have been withdrawn since.
+        nominated = nominated_node(pod.pod)
     row = None if nominated is None else snapshot.nodes.row_of(nominated)
     # A nominated node that no removal of pods can make fit any more is worth no further wait.
     if row is None or row not in attempt.rows:

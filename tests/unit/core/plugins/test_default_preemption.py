@@ -75,6 +75,12 @@ def test_victims_are_waited_for_on_the_node_that_only_the_annotation_names() -> 
     assert (outcome.code, outcome.result.message, outcome.nominated) == (Code.UNSCHEDULABLE, WAITS, None)
 
 
+def test_a_nomination_withdrawn_in_memory_is_not_believed_from_the_status() -> None:
+    """The echo of the withdrawal is still to come: the pod may preempt again."""
+    outcome = Outcome(PREEMPTOR.nominated_node("n1"), NODE, LEAVING)
+    assert (outcome.result.node_name, outcome.victims) == ("n1", ["low"])
+
+
 def test_the_other_policy_is_the_usual_one() -> None:
     """PreemptLowerPriority, or none."""
     assert Outcome(PREEMPTOR.preemption_policy("PreemptLowerPriority"), NODE, LOW).victims == ["low"]
