@@ -9,7 +9,7 @@ of int64 where something is divided, and a sum of absurd requests saturates inst
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -131,22 +131,13 @@ class PortTable:
             del self.rows[port.protocol, port.port]
 
 
-class RowSums(NamedTuple):
-    """What the pods of one row add up to; `requested` by resource."""
+class Sums(NamedTuple):
+    """What the pods add up to: of one row as numbers, of all rows as arrays; `requested` by resource."""
 
-    pod_count: int
-    non_zero_cpu_milli: float
-    non_zero_memory_bytes: float
-    requested: dict[str, float]
-
-
-class ColumnSums(NamedTuple):
-    """The same of all rows, as columns."""
-
-    pod_count: IntArray
-    non_zero_cpu_milli: FloatArray
-    non_zero_memory_bytes: FloatArray
-    requested: dict[str, FloatArray]
+    pod_count: Any
+    non_zero_cpu_milli: Any
+    non_zero_memory_bytes: Any
+    requested: dict[str, Any]
 
 
 class NodeColumns:
@@ -331,40 +322,25 @@ class NodeColumns:
         for port in pod.host_ports:
             self.ports.count(row, port, sign)
 
-    def sums_of_row(self, row: int) -> RowSums:
-        """What `count_pod` changes, but for the ports."""
-        requested = {name: column.item(row) for name, column in self._requested.items()}
-        non_zero = self._non_zero_cpu_milli.item(row), self._non_zero_memory_bytes.item(row)
-        return RowSums(self._pod_count.item(row), *non_zero, requested)
+    def sums_of(self, rows: int | slice) -> Sums:
+        """A copy of what `count_pod` and `change_sums` change, but for the ports."""
+        requested = {name: column[rows].copy() for name, column in self._requested.items()}
+        non_zero = self._non_zero_cpu_milli[rows].copy(), self._non_zero_memory_bytes[rows].copy()
+        return Sums(self._pod_count[rows].copy(), *non_zero, requested)
 
-    def restore_sums(self, row: int, sums: RowSums) -> None:
-        """Put back what `sums_of_row` gave."""
-        self._pod_count[row] = sums.pod_count
-        self._non_zero_cpu_milli[row] = sums.non_zero_cpu_milli
-        self._non_zero_memory_bytes[row] = sums.non_zero_memory_bytes
+    def restore_sums(self, rows: int | slice, sums: Sums) -> None:
+        """Put back what `sums_of` gave for these rows."""
+        self._pod_count[rows] = sums.pod_count
+        self._non_zero_cpu_milli[rows] = sums.non_zero_cpu_milli
+        self._non_zero_memory_bytes[rows] = sums.non_zero_memory_bytes
         for name, column in self._requested.items():
-            column[row] = sums.requested.get(name, 0)
+            column[rows] = sums.requested.get(name, 0)
 
     def change_sums(self, rows: RowIndex, pods: int | IntArray, amounts: Mapping[str, FloatArray]) -> None:
         """Add to the number of pods and to what is requested on many rows; called by an overlay."""
         self._pod_count[rows] += pods
         for name, amount in amounts.items():
             self._resource(self._requested, name)[rows] += amount
-
-    def copy_sums(self) -> ColumnSums:
-        """What the pods of every row add up to."""
-        requested = {name: column.copy() for name, column in self._requested.items()}
-        return ColumnSums(
-            self._pod_count.copy(), self._non_zero_cpu_milli.copy(), self._non_zero_memory_bytes.copy(), requested
-        )  # fmt: skip
-
-    def restore_all_sums(self, sums: ColumnSums) -> None:
-        """Put back what `copy_sums` gave."""
-        self._pod_count[:] = sums.pod_count
-        self._non_zero_cpu_milli[:] = sums.non_zero_cpu_milli
-        self._non_zero_memory_bytes[:] = sums.non_zero_memory_bytes
-        for name, column in self._requested.items():
-            column[:] = sums.requested.get(name, 0)
 
     def _forget_name(self, row: int, name: str, node: Node | None) -> None:
         previous = self.names[row]

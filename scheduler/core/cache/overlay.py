@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scheduler.core.framework.types import FloatArray, IntArray, PodInfo, RowIndex
 
 if TYPE_CHECKING:
-    from scheduler.core.cache.columns import ColumnSums, NodeColumns, RowSums
+    from scheduler.core.cache.columns import NodeColumns, Sums
+
+_ALL: Final = slice(None)
 
 
 class Overlay:
@@ -27,9 +29,9 @@ class Overlay:
 
     def __init__(self, nodes: NodeColumns) -> None:
         self._nodes = nodes
-        self._before: dict[int, RowSums] = {}
+        self._before: dict[int, Sums] = {}
         self._with_ports: list[tuple[int, PodInfo, int]] = []
-        self._all_before: ColumnSums | None = None
+        self._all_before: Sums | None = None
 
     def __enter__(self) -> Overlay:
         return self
@@ -53,13 +55,13 @@ class Overlay:
         Host ports and scoring's defaults stay as they are.
         """
         if self._all_before is None:
-            self._all_before = self._nodes.copy_sums()
+            self._all_before = self._nodes.sums_of(_ALL)
         self._nodes.change_sums(rows, pods, amounts)
 
     def rollback(self) -> None:
         """Undo everything. Sums are put back and not counted back: those of absurd amounts are rounded."""
         if self._all_before is not None:
-            self._nodes.restore_all_sums(self._all_before)
+            self._nodes.restore_sums(_ALL, self._all_before)
             self._all_before = None
         for row, sums in self._before.items():
             self._nodes.restore_sums(row, sums)
@@ -71,7 +73,7 @@ class Overlay:
 
     def _change(self, row: int, pod: PodInfo, sign: int) -> None:
         if self._all_before is None and row not in self._before:
-            self._before[row] = self._nodes.sums_of_row(row)
+            self._before[row] = self._nodes.sums_of(row)
         self._nodes.count_pod(row, pod, sign)
         if pod.host_ports:
             self._with_ports.append((row, pod, sign))

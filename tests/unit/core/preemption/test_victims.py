@@ -38,9 +38,9 @@ def victims(
     attempt = failed_attempt(snapshot, parsed(preemptor))
     info = snapshot.node_info(0)
     assert info is not None
-    before = snapshot.nodes.sums_of_row(0)
+    before = snapshot.nodes.sums_of(0)
     answer = select_victims_on_node(attempt.check, info)
-    assert snapshot.nodes.sums_of_row(0) == before
+    assert snapshot.nodes.sums_of(0) == before
     if not isinstance(answer, Rejection):
         return [victim.name for victim in answer]
     if answer.rejected_by == NOTHING_TO_REMOVE:
