@@ -97,15 +97,12 @@ class PodWriter(Handle):
         backoff = Backoff()
         while True:
             try:
-                answer = await self._transport.get(_path(pod))
+                found = await self.read(pod)
                 break
-            except NotFound:
-                return _not_bound(doubt)
             except RequestError as error:
                 log.warning("whether a pod is bound is not known yet", pod=pod.key, node=node_name, error=str(error))
                 await self._sleep(backoff.next_seconds())
-        found = decode_pod(answer.body)
-        if found.metadata.uid == pod.uid and found.spec.node_name == node_name:
+        if found is not None and found.spec.node_name == node_name:
             log.info("bound after all", pod=pod.key, node=node_name, first_answer=str(doubt))
             return None
         return _not_bound(doubt)
