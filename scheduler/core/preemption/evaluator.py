@@ -184,10 +184,12 @@ class Evaluator:
     def candidates(self, attempt: FailedAttempt) -> Candidates:
         """A dry run of each node where preemption may help, or of as many as the args say."""
         runs = self._runs(attempt)
-        rows = self._rotated(attempt)
+        rows = attempt.rows
         wanted = self._wanted(len(rows))
         if wanted < len(rows):
-            rows = self._first_found(attempt, runs, rows, wanted)
+            # From a random node on, so that a limited search does not always begin with the same ones.
+            begin = attempt.rng.randrange(len(rows))
+            rows = self._first_found(attempt, runs, np.roll(rows, -begin), wanted)
         else:
             self._run(attempt, runs, rows)
         return Candidates(runs, rows, np.sort(rows[runs.rejected_by[rows] == FEASIBLE]))
@@ -231,12 +233,6 @@ class Evaluator:
                 return rows[: position + 1]
         return rows
 
-    def _rotated(self, attempt: FailedAttempt) -> RowIndex:
-        """The rows from a random one on, so that a limited search does not always begin with the same nodes."""
-        if not self._is_limited or not len(attempt.rows):
-            return attempt.rows
-        return np.roll(attempt.rows, -attempt.rng.randrange(len(attempt.rows)))
-
     def _wanted(self, potential: int) -> int:
         """How many candidates are to be found: max(percentage, absolute) as kube-scheduler says, 1 at least, or all."""
         args = self._args
@@ -244,10 +240,6 @@ class Evaluator:
             return potential
         share = potential * args.min_candidate_nodes_percentage // 100
         return min(potential, max(share, args.min_candidate_nodes_absolute, 1))
-
-    @property
-    def _is_limited(self) -> bool:
-        return self._args.min_candidate_nodes_percentage is not None
 
 
 def nothing_found_message(attempt: FailedAttempt, candidates: Candidates) -> str:
