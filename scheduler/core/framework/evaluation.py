@@ -15,11 +15,10 @@ them, and then without them too, for a pod may depend on what is not there yet.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +34,7 @@ from scheduler.core.framework.interface import (
     Rows,
     ScorePlugin,
 )
+from scheduler.core.framework.kept_results import KeptResults
 from scheduler.core.framework.recorder import CycleRecorder
 from scheduler.core.framework.scoring import check_bounds, normalized
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, RowIndex
@@ -52,14 +52,10 @@ INFEASIBLE: Final = -1
 """Total of a row that is not feasible."""
 
 _ROW_BY_ROW: Final = (Depends.ROW, Depends.CLUSTER)
-_FRESH_ENTRIES: Final = 16
-_SEEN_KEYS: Final = 10_000
 _FEW_ROWS: Final = 8
 """Up to so many changed rows are asked about one by one, in plain integers."""
 
 Int8Array = npt.NDArray[np.int8]
-K = TypeVar("K", bound=Hashable)
-E = TypeVar("E", bound="_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +120,11 @@ class _Kept:
     scores: IntArray
     position: int
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes of memory."""
+        return self.rejected_by.nbytes + self.verdicts.nbytes + self.scores.nbytes
+
 
 @dataclass(slots=True)
 class NodePart(_Kept):
@@ -156,47 +157,6 @@ class Whole(_Kept):
     best: BestRows = field(default_factory=BestRows)
 
 
-class _Bounded(Generic[K, E]):
-    """The entries used last, up to a number of bytes.
-
-    An entry must be asked for twice to stay: a backlog of pods that are all different would fill the memory with what
-    nobody asks for again. Whether a key was seen before is remembered for longer than its entry.
-    """
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._entries: OrderedDict[K, E] = OrderedDict()
-        self._fresh: OrderedDict[K, E] = OrderedDict()
-        self._seen: OrderedDict[K, None] = OrderedDict()
-
-    def get(self, key: K) -> E | None:
-        entry = self._entries.get(key)
-        if entry is not None:
-            self._entries.move_to_end(key)
-            return entry
-        entry = self._fresh.pop(key, None)
-        if entry is not None:
-            self._keep(key, entry)
-        return entry
-
-    def put(self, key: K, entry: E) -> None:
-        if key in self._seen:
-            self._keep(key, entry)
-            return
-        self._fresh[key] = entry
-        self._seen[key] = None
-        if len(self._fresh) > _FRESH_ENTRIES:
-            self._fresh.popitem(last=False)
-        if len(self._seen) > _SEEN_KEYS:
-            self._seen.popitem(last=False)
-
-    def _keep(self, key: K, entry: E) -> None:
-        self._entries[key] = entry
-        entry_bytes = entry.rejected_by.nbytes + entry.verdicts.nbytes + entry.scores.nbytes
-        while len(self._entries) > max(2, self._limit_bytes // max(1, entry_bytes)):
-            self._entries.popitem(last=False)
-
-
 class RowEvaluations:
     """Filters and scores pods for one profile. Used by the profile's framework within a cycle.
 
@@ -219,8 +179,8 @@ class RowEvaluations:
         self._scores = tuple(scores)
         self._filters_by = {d: tuple(f for f in self._filters if f[1].depends is d) for d in Depends}
         self._scores_by = {d: tuple(s for s in self._scores if _scored_by(s.plugin) is d) for d in Depends}
-        self._parts: _Bounded[Hashable, NodePart] = _Bounded(limit_bytes)
-        self._wholes: _Bounded[Hashable, Whole] = _Bounded(limit_bytes)
+        self._parts: KeptResults[Hashable, NodePart] = KeptResults(limit_bytes)
+        self._wholes: KeptResults[Hashable, Whole] = KeptResults(limit_bytes)
 
     # --- a cycle's questions
 
