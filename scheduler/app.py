@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import structlog
 
-from scheduler.api.decoding import decode_node, decode_pod
+from scheduler.api.decoding import DECODERS, decode_node, decode_pod
 from scheduler.api.types import Node, Pod
 from scheduler.client.access_review import SCHEDULER_RIGHTS, missing_rights
 from scheduler.client.api_dispatcher import ApiDispatcher
@@ -31,9 +31,10 @@ from scheduler.client.transport import Transport, TransportSettings, open_transp
 from scheduler.client.watch_decoding import Resource
 from scheduler.config.run_options import RunOptions
 from scheduler.config.view import configuration_view
-from scheduler.core.cache.cache import Cache
-from scheduler.core.cache.nominator import Nominator
+from scheduler.core.cache.cluster_objects import ApiObject
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.interface import Handle
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import PluginError
 from scheduler.core.plugins.registry import IN_TREE
@@ -59,6 +60,20 @@ _SILENT_SECONDS: Final = 300.0
 
 _PODS: Final = Resource("Pod", "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
 _NODES: Final = Resource("Node", "/api/v1/nodes", {})
+_OBJECTS: Final = (
+    Resource("Namespace", "/api/v1/namespaces", {}),
+    Resource("Service", "/api/v1/services", {}),
+    Resource("ReplicationController", "/api/v1/replicationcontrollers", {}),
+    Resource("ReplicaSet", "/apis/apps/v1/replicasets", {}),
+    Resource("StatefulSet", "/apis/apps/v1/statefulsets", {}),
+    Resource("PersistentVolume", "/api/v1/persistentvolumes", {}),
+    Resource("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", {}),
+    Resource("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", {}),
+    Resource("CSINode", "/apis/storage.k8s.io/v1/csinodes", {}),
+    Resource("CSIDriver", "/apis/storage.k8s.io/v1/csidrivers", {}),
+    Resource("CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities", {}),
+    Resource("VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments", {}),
+)
 
 
 class StartError(Exception):
@@ -87,8 +102,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 @dataclass(slots=True)
 class _Core:
-    cache: Cache
-    nominator: Nominator
+    cluster: ClusterState
     snapshot: Snapshot
     queue: SchedulingQueue
     handlers: EventHandlers
@@ -136,13 +150,13 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     recorders = {name: EventRecorder(transport, dispatcher, name, options.identity) for name in options.loaded.plugins}
     core = _build_core(options, PodWriter(transport, dispatcher, recorders), metrics)
     fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    pods, nodes = _informers(transport, core.handlers, metrics, fatal)
+    informers = _informers(transport, core.handlers, metrics, fatal)
     heartbeat = LoopHeartbeat(time.monotonic, metrics)
     server = start_server(
         options.bind_address,
         options.metrics_port,
         metrics,
-        health_checks(heartbeat, (pods, nodes)),
+        health_checks(heartbeat, informers),
         lambda: _configz(options, core.profiles),
     )
     background = [asyncio.ensure_future(recorder.run()) for recorder in recorders.values()]
@@ -150,12 +164,12 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     for task in background:
         task.add_done_callback(lambda ended: _pass_on_fault(ended, fatal))
     try:
-        debugger = Debugger(core.cache, core.nominator, core.queue, transport, _PODS, _NODES)
-        return await _schedule_until_told(core, (pods, nodes), dispatcher, debugger, fatal)
+        debugger = Debugger(core.cluster.cache, core.cluster.nominator, core.queue, transport, _PODS, _NODES)
+        return await _schedule_until_told(core, informers, dispatcher, debugger, fatal)
     finally:
         for task in background:
             task.cancel()
-        await asyncio.gather(*background, pods.stop(), nodes.stop(), return_exceptions=True)
+        await asyncio.gather(*background, *(informer.stop() for informer in informers), return_exceptions=True)
         server.stop()
 
 
@@ -167,15 +181,15 @@ def _pass_on_fault(ended: asyncio.Future[Any], fatal: asyncio.Future[None]) -> N
 
 def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Core:
     configuration = options.loaded.configuration
-    cache, nominator = Cache(), Nominator()
-    snapshot = Snapshot(cache, nominator)
+    cluster = ClusterState()
+    snapshot = Snapshot(cluster)
     frameworks = {
         str(profile.scheduler_name): Framework(
             str(profile.scheduler_name),
             options.loaded.plugins[str(profile.scheduler_name)],
             {entry.name: entry.args for entry in profile.plugin_config},
             IN_TREE,
-            writer,
+            Handle(cluster, writer),
             metrics,
             required=(UnsupportedFeatures(),),
         )
@@ -198,18 +212,20 @@ def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Co
         initial_backoff_seconds=configuration.pod_initial_backoff_seconds,
         max_backoff_seconds=configuration.pod_max_backoff_seconds,
     )
-    metrics.watch_gauges(lambda: SchedulerGauges(**queue.pending_counts(), **cache.sizes()))
-    handlers = EventHandlers(cache, nominator, queue, profiles.serves, time.monotonic, metrics.event_handled)
-    preemption = PreemptionExecutor(cache, nominator, writer, metrics.preemption)
+    metrics.watch_gauges(lambda: SchedulerGauges(**queue.pending_counts(), **cluster.cache.sizes()))
+    handlers = EventHandlers(cluster, queue, profiles.serves, time.monotonic, metrics.event_handled)
+    preemption = PreemptionExecutor(cluster.cache, cluster.nominator, writer, metrics.preemption)
     schedule_one = ScheduleOne(
-        cache, nominator, queue, profiles, writer, preemption, metrics, scheduler.spawn, time.monotonic
+        cluster.cache, cluster.nominator, queue, profiles, writer, preemption, metrics, scheduler.spawn, time.monotonic
     )
-    return _Core(cache, nominator, snapshot, queue, handlers, profiles, scheduler, schedule_one)
+    return _Core(cluster, snapshot, queue, handlers, profiles, scheduler, schedule_one)
 
 
 def _informers(
     transport: Transport, handlers: EventHandlers, metrics: Metrics, fatal: asyncio.Future[None]
-) -> tuple[Informer[Pod], Informer[Node]]:
+) -> list[Informer[Any]]:
+    """Pods last: one should not be tried on half a cluster."""
+
     def on_fatal(error: InformerError) -> None:
         if not fatal.done():
             fatal.set_exception(error)
@@ -230,11 +246,24 @@ def _informers(
         else:
             handlers.node_deleted(event.obj)
 
-    pods = Informer(transport, _PODS, decode_pod, on_fatal=on_fatal, recorder=metrics)
+    def on_object(event: Added[ApiObject] | Updated[ApiObject] | Deleted[ApiObject]) -> None:
+        if isinstance(event, Updated):
+            handlers.object_updated(event.old, event.new)
+        elif isinstance(event, Added):
+            handlers.object_added(event.obj)
+        else:
+            handlers.object_deleted(event.obj)
+
     nodes = Informer(transport, _NODES, decode_node, on_fatal=on_fatal, recorder=metrics)
-    pods.add_handler(on_pod)
     nodes.add_handler(on_node)
-    return pods, nodes
+    informers: list[Informer[Any]] = [nodes]
+    for resource in _OBJECTS:
+        objects = Informer(transport, resource, DECODERS[resource.kind], on_fatal=on_fatal, recorder=metrics)
+        objects.add_handler(on_object)
+        informers.append(objects)
+    pods = Informer(transport, _PODS, decode_pod, on_fatal=on_fatal, recorder=metrics)
+    pods.add_handler(on_pod)
+    return [*informers, pods]
 
 
 async def _schedule_until_told(
@@ -256,8 +285,7 @@ async def _schedule_until_told(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     loop.add_signal_handler(signal.SIGUSR2, dump)
-    # Nodes first: a pod should not be tried on half a cluster.
-    for informer in reversed(informers):
+    for informer in informers:
         informer.start()
     synced = asyncio.ensure_future(_synced(informers))
     stop = asyncio.ensure_future(told.wait())

@@ -17,9 +17,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from scheduler.api.types import Node, Pod
-from scheduler.core.cache.cache import Cache
-from scheduler.core.cache.nominator import Nominator
+from scheduler.api.types import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+)
+from scheduler.core.cache.cluster_objects import ApiObject
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -50,6 +65,26 @@ _NODE_EVENTS = {
 }
 
 
+OBJECT_EVENTS: dict[type, dict[Action, ClusterEvent]] = {
+    kind: {action: ClusterEvent(resource, action) for action in (Action.ADD, Action.UPDATE_OTHER, Action.DELETE)}
+    for kind, resource in {
+        Namespace: EventResource.NAMESPACE,
+        Service: EventResource.SERVICE,
+        ReplicationController: EventResource.REPLICATION_CONTROLLER,
+        ReplicaSet: EventResource.REPLICA_SET,
+        StatefulSet: EventResource.STATEFUL_SET,
+        PersistentVolume: EventResource.PERSISTENT_VOLUME,
+        PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
+        StorageClass: EventResource.STORAGE_CLASS,
+        CSINode: EventResource.CSI_NODE,
+        CSIDriver: EventResource.CSI_DRIVER,
+        CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
+        VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
+    }.items()
+}
+"""Events of the other kinds that plugins read."""
+
+
 class EventHandlers:
     """Applies typed informer events.
 
@@ -61,15 +96,15 @@ class EventHandlers:
 
     def __init__(
         self,
-        cache: Cache,
-        nominator: Nominator,
+        cluster: ClusterState,
         queue: SchedulingQueue,
         serves: Callable[[str], bool],
         clock: Callable[[], float],
         record_handled: Callable[[str, float], None],
     ) -> None:
-        self._cache = cache
-        self._nominator = nominator
+        self._cache = cluster.cache
+        self._nominator = cluster.nominator
+        self._objects = cluster.objects
         self._queue = queue
         self._serves = serves
         self._clock = clock
@@ -192,6 +227,26 @@ class EventHandlers:
         self._move(NODE_DELETE, node, None)
         # They wait for victims there to leave, which may be never.
         self._queue.activate(nominated, self._started)
+
+    # --- everything else
+
+    def object_added(self, obj: ApiObject) -> None:
+        """An object of a kind that plugins read appeared."""
+        self._started = self._clock()
+        self._objects.set(obj)
+        self._move(OBJECT_EVENTS[type(obj)][Action.ADD], None, obj)
+
+    def object_updated(self, old: ApiObject, new: ApiObject) -> None:
+        """An object changed."""
+        self._started = self._clock()
+        self._objects.set(new)
+        self._move(OBJECT_EVENTS[type(new)][Action.UPDATE_OTHER], old, new)
+
+    def object_deleted(self, obj: ApiObject) -> None:
+        """An object is gone."""
+        self._started = self._clock()
+        self._objects.remove(obj)
+        self._move(OBJECT_EVENTS[type(obj)][Action.DELETE], obj, None)
 
     def _move(self, event: ClusterEvent, old: object | None, new: object | None) -> None:
         self._queue.move_all_to_active_or_backoff(event, old, new, self._started)

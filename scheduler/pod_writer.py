@@ -34,7 +34,7 @@ from scheduler.client.backoff import Backoff
 from scheduler.client.errors import AnswerLost, Conflict, NotFound, RequestError, ServerError
 from scheduler.client.event_recorder import EventRecorder, EventType
 from scheduler.client.transport import Response, Retry, Transport
-from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.interface import Binder
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo
 
@@ -47,8 +47,8 @@ class _Keep(Enum):
     NOMINATION = "nomination"
 
 
-class PodWriter(Handle):
-    """The scheduler's hand on pods; implements the plugins' handle and the reports of `ScheduleOne`.
+class PodWriter(Binder):
+    """The scheduler's hand on pods; implements the plugins' binder and the reports of `ScheduleOne`.
 
     Args:
         recorders: an event recorder for each schedulerName.

@@ -30,11 +30,25 @@ class Right(NamedTuple):
         return f"{self.verb} {resource}{'.' + self.group if self.group else ''}"
 
 
+_WATCHED = (
+    ("", "nodes"),
+    ("", "pods"),
+    ("", "namespaces"),
+    ("", "services"),
+    ("", "replicationcontrollers"),
+    ("apps", "replicasets"),
+    ("apps", "statefulsets"),
+    ("", "persistentvolumes"),
+    ("", "persistentvolumeclaims"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csistoragecapacities"),
+    ("storage.k8s.io", "volumeattachments"),
+)
+
 SCHEDULER_RIGHTS = (
-    Right("list", "", "nodes"),
-    Right("watch", "", "nodes"),
-    Right("list", "", "pods"),
-    Right("watch", "", "pods"),
+    *(Right(verb, group, resource) for group, resource in _WATCHED for verb in ("list", "watch")),
     Right("get", "", "pods"),
     Right("delete", "", "pods"),
     Right("create", "", "pods", "binding"),

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from scheduler.api.decoding import decode_node, decode_pod
+from scheduler.api.decoding import DECODERS, decode_node, decode_pod
 from scheduler.api.types import Pod
 from scheduler.config.loading import parse_configuration
 from scheduler.config.plugin_args import GROUP_VERSION
@@ -16,11 +16,11 @@ from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
 from scheduler.config.resolution import ProfilePlugins
 from scheduler.config.types import KIND
 from scheduler.core.algorithm import ScheduleAlgorithm
-from scheduler.core.cache.cache import Cache
-from scheduler.core.cache.nominator import Nominator
+from scheduler.core.cache.cluster_objects import ClusterObjects
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
-from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.interface import Binder, Handle
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
@@ -32,6 +32,7 @@ from tests.conformance.case import Case
 _KNOWN: Final = {name: replace(info, supported=True) for name, info in IN_TREE_PLUGINS.items()}
 """All of kube-scheduler's: a case may name what we lack, which then shows as a difference, not as a fault."""
 
+_OBJECT_KINDS: Final = frozenset(kind.__name__ for kind in ClusterObjects().kinds())
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -41,7 +42,7 @@ class Kind(msgspec.Struct):
     kind: str
 
 
-class _NoApiServer(Handle):
+class _NoApiServer(Binder):
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         raise AssertionError("the cases end before binding")
 
@@ -66,14 +67,14 @@ class Cluster:
     def __init__(self, case: Case, rng: Rng) -> None:
         self.placed: set[str] = set()
         self.evicted: set[str] = set()
-        self._cache = Cache()
-        self.nominator = Nominator()
-        self.snapshot = Snapshot(self._cache, self.nominator)
+        state = ClusterState()
+        self._cache, self.nominator = state.cache, state.nominator
+        self.snapshot = Snapshot(state)
         self._uids: dict[str, str] = {}
         self._pending: dict[str, PodInfo] = {}
         self._profiles = {
             name: Profile(framework, ScheduleAlgorithm(self.snapshot, framework, rng))
-            for name, framework in _frameworks(case.config).items()
+            for name, framework in _frameworks(case.config, Handle(state, _NoApiServer())).items()
         }
         self._listed = frozenset(case.pods)
         read_kind = msgspec.json.Decoder(Kind).decode
@@ -83,6 +84,8 @@ class Cluster:
                 self._cache.add_node(decode_node(bytes(raw)))
             elif kind == "Pod":
                 self._add_pod(decode_pod(bytes(raw)))
+            elif kind in _OBJECT_KINDS:
+                state.objects.set(DECODERS[kind](bytes(raw)))
 
     def snapshot_now(self) -> Snapshot:
         """The snapshot, brought up to date."""
@@ -154,7 +157,7 @@ class Cluster:
             self.nominator.add(info, nominated)
 
 
-def _frameworks(config: dict[str, Any] | None) -> dict[str, Framework]:
+def _frameworks(config: dict[str, Any] | None, handle: Handle) -> dict[str, Framework]:
     """By schedulerName, in the order of the configuration. `UnsupportedFeatures` takes no part: differences show."""
     document = {"apiVersion": GROUP_VERSION, "kind": KIND, "profiles": [{}]} | (config or {})
     # What kube-scheduler calls a profile that has no name.
@@ -165,7 +168,7 @@ def _frameworks(config: dict[str, Any] | None) -> dict[str, Framework]:
         name = str(profile.scheduler_name)
         args = {entry.name: entry.args for entry in profile.plugin_config if entry.args is not None}
         plugins = _that_we_have(loaded.plugins[name])
-        frameworks[name] = Framework(name, plugins, args, IN_TREE, _NoApiServer(), SilentRecorder())
+        frameworks[name] = Framework(name, plugins, args, IN_TREE, handle, SilentRecorder())
     return frameworks
 
 

@@ -14,11 +14,11 @@ import msgspec
 from scheduler.api.types import Node, Pod, PodCondition
 from scheduler.config.loading import load_configuration
 from scheduler.config.resolution import ProfilePlugins
-from scheduler.core.cache.cache import Cache
-from scheduler.core.cache.nominator import Nominator
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import (
+    Binder,
     Handle,
     PostBindPlugin,
     PreBindPlugin,
@@ -77,7 +77,7 @@ class Scripted(PreEnqueuePlugin, PreFilterPlugin, ReservePlugin, PreBindPlugin, 
         self._answer("PostBind", pod)
 
 
-class Binder(Handle):
+class ApiServer(Binder):
     """Plays the API server's part in a binding; while `gate` is closed no answer comes."""
 
     def __init__(self) -> None:
@@ -195,25 +195,26 @@ class Shell:
         self.clock = FakeClock(1000.0)
         self.metrics = Metrics(self.clock.now)
         self.scripted = Scripted()
-        self.binder = Binder()
+        self.binder = ApiServer()
         self.reports = Reports()
         self.faults: list[PluginError] = []
         self.binding: list[Coroutine[object, object, None]] = []
         self.spawn: Callable[[Coroutine[object, object, None]], None] = self.binding.append
         self.on_active: Callable[[], None] = lambda: None
         self.handled: list[str] = []
-        self.cache, self.nominator, self.evictions = Cache(), Nominator(), Evictions()
+        self.cluster, self.evictions = ClusterState(), Evictions()
+        self.cache, self.nominator = self.cluster.cache, self.cluster.nominator
         (plugins,) = load_configuration(None).plugins.values()
         framework = Framework(
             "podium",
             _with_scripted(plugins),
             {},
             {**IN_TREE, Scripted.name: lambda args, handle: self.scripted},
-            self.binder,
+            Handle(self.cluster, self.binder),
             self.metrics,
             required=(UnsupportedFeatures(),),
         )
-        snapshot = Snapshot(self.cache, self.nominator)
+        snapshot = Snapshot(self.cluster)
         self.profiles = Profiles({"podium": framework}, snapshot, random.Random(1), self.metrics)
         self.queue = SchedulingQueue(
             registered_events={"podium": framework.registered_events()},
@@ -224,8 +225,7 @@ class Shell:
             on_active=lambda: self.on_active(),
         )
         self.handlers = EventHandlers(
-            self.cache,
-            self.nominator,
+            self.cluster,
             self.queue,
             self.profiles.serves,
             self.clock.now,

@@ -1,11 +1,10 @@
 """The cluster as one scheduling cycle sees it."""
 
 from scheduler.core.cache.anti_affinity import ExistingAntiAffinity
-from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.change_log import ChangeLog
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import NodeColumns
 from scheduler.core.cache.node_info import NodeInfo
-from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.overlay import Overlay
 
 
@@ -18,18 +17,20 @@ class Snapshot:
     Attributes:
         nodes: the columns.
         nominator: pods that hold room on a node until they are placed there.
+        objects: what else there is in the cluster.
         node_changes: rows whose Node object changed, came or went.
         row_changes: rows whose Node object, pods or nominated pods changed.
         start_changes: rows on which a pod began to run, which matters to preemption alone.
     """
 
-    def __init__(self, cache: Cache, nominator: Nominator | None = None) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         self.nodes = NodeColumns()
-        self.nominator = nominator or Nominator()
+        self.nominator = cluster.nominator
+        self.objects = cluster.objects
         self.node_changes = ChangeLog()
         self.row_changes = ChangeLog()
         self.start_changes = ChangeLog()
-        self._cache = cache
+        self._cache = cluster.cache
 
     @property
     def existing_anti_affinity(self) -> ExistingAntiAffinity:

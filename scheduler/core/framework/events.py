@@ -31,6 +31,11 @@ class EventResource(Enum):
     CSI_DRIVER = "storage.k8s.io/CSIDriver"
     CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
     VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    NAMESPACE = "Namespace"
+    SERVICE = "Service"
+    REPLICATION_CONTROLLER = "ReplicationController"
+    REPLICA_SET = "apps/ReplicaSet"
+    STATEFUL_SET = "apps/StatefulSet"
     WILDCARD = "*"
 
 

@@ -28,6 +28,7 @@ from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, QueuedPodInfo, RowIndex
 
 if TYPE_CHECKING:
+    from scheduler.core.cache.cluster_state import ClusterState
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.best_rows import Rng
     from scheduler.core.framework.cycle_state import CycleState
@@ -263,9 +264,22 @@ class PostBindPlugin(Plugin):
         """The pod is bound; nothing returned here changes that."""
 
 
-class Handle(ABC):
-    """What a plugin may reach outside the core; given to its factory."""
+class Binder(ABC):
+    """Binds pods; implemented by the shell."""
 
     @abstractmethod
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         """Write the Binding through the API server; None once the pod is known to be bound to the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What a plugin may reach beside the arguments of its methods; given to its factory.
+
+    Attributes:
+        cluster: what is known at this moment. For queueing hints; a cycle reads its snapshot.
+        binder: binds pods.
+    """
+
+    cluster: ClusterState
+    binder: Binder

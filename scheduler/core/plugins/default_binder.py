@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from scheduler.core.framework.interface import BindPlugin, Handle
+from scheduler.core.framework.interface import Binder, BindPlugin
 from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import PodInfo
 
@@ -17,9 +17,9 @@ class DefaultBinder(BindPlugin):
 
     name: ClassVar[str] = "DefaultBinder"
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    def __init__(self, binder: Binder) -> None:
+        self._binder = binder
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """None once the pod is known to be bound to the node."""
-        return await self._handle.bind(pod, node_name)
+        return await self._binder.bind(pod, node_name)

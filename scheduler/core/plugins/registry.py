@@ -47,6 +47,6 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
             _args(NodeResourcesBalancedAllocationArgs, args)
         ),
         ImageLocality.name: lambda args, handle: ImageLocality(),
-        DefaultBinder.name: lambda args, handle: DefaultBinder(handle),
+        DefaultBinder.name: lambda args, handle: DefaultBinder(handle.binder),
     }
 )

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from scheduler.config.loading import load_configuration
 from scheduler.core.algorithm import Decision, ScheduleAlgorithm, decide
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
@@ -28,7 +29,7 @@ from scheduler.core.framework.status import Code, PluginError, Status
 from scheduler.core.framework.types import PodInfo
 from scheduler.core.plugins.registry import IN_TREE
 from scheduler.testing import PodBuilder, make_node, make_pod
-from tests.unit.core.framework.profiles import NoApiServer, default_framework, framework_with, giving
+from tests.unit.core.framework.profiles import default_framework, framework_with, giving, no_api_server
 from tests.unit.core.framework.test_contracts import FirstOfEquals, Narrowing
 from tests.unit.core.plugins.asking import parsed
 
@@ -41,7 +42,7 @@ class Cluster:
 
     def __init__(self, framework: Framework | None = None) -> None:
         self.cache, self.nominator = Cache(), Nominator()
-        self.snapshot = Snapshot(self.cache, self.nominator)
+        self.snapshot = Snapshot(ClusterState(self.cache, self.nominator))
         self.framework = framework or default_framework({})
         for number in range(1, 4):
             name = f"n{number}"
@@ -278,7 +279,7 @@ def with_post_filters(*plugins: PostFilterPlugin, pre_filters: tuple[PreFilterPl
         pre_filter=(*names.pre_filter, *(plugin.name for plugin in pre_filters)),
     )
     registry = {**IN_TREE, **{plugin.name: giving(plugin) for plugin in (*plugins, *pre_filters)}}
-    return Framework("podium", profile, {}, registry, NoApiServer(), SilentRecorder())
+    return Framework("podium", profile, {}, registry, no_api_server(), SilentRecorder())
 
 
 def nothing(message: str = "", code: Code = U, *, clears: bool = False) -> PostFilterResult:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from scheduler.api.quantity import QuantityError
 from scheduler.api.types import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
 from scheduler.core.cache.cache import Cache, CacheError
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.types import PodInfo
@@ -39,7 +40,7 @@ def test_assumed_pods_count_at_once() -> None:
     cache.add_node(make_node("n1").obj())
     cache.assume_pod(pod, "n1")
     assert cache.is_assumed(pod.uid)
-    assert cpu_by_node(Snapshot(cache)) == {"n1": 1000}
+    assert cpu_by_node(Snapshot(ClusterState(cache))) == {"n1": 1000}
 
 
 def test_a_pod_is_assumed_once() -> None:
@@ -114,7 +115,7 @@ def test_changed_requests_are_counted_anew() -> None:
     cache = Cache()
     cache.add_node(make_node("n1").obj())
     cache.add_pod(on("n1"), "n1")
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     assert cpu_by_node(snapshot) == {"n1": 1000}
     cache.add_pod(on("n1", POD.phase("Running")), "n1")
     assert not cache.take_changes().usage
@@ -128,7 +129,7 @@ def test_a_pod_with_a_selector_that_nobody_understands_counts() -> None:
     shape = make_pod("p").req(cpu="1").affinity(Affinity(pod_anti_affinity=PodAntiAffinity((term,))))
     cache = Cache()
     cache.add_node(make_node("n1").obj())
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     cache.add_pod(on("n1", shape), "n1")
     assert cpu_by_node(snapshot) == {"n1": 1000}
     assert not cache.existing_anti_affinity.may_repel(pending())
@@ -139,7 +140,7 @@ def test_a_pod_with_a_selector_that_nobody_understands_counts() -> None:
 def test_pods_may_come_before_their_node_and_outlive_it() -> None:
     """They count all the while, but a node that is not there has no row to be chosen."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     cache.add_pod(on("n1"), "n1")
     assert cpu_by_node(snapshot) == {}
     assert snapshot.nodes.row_of("n1") is None
@@ -155,7 +156,7 @@ def test_pods_may_come_before_their_node_and_outlive_it() -> None:
 def test_a_row_is_given_away_only_when_node_and_pods_are_gone() -> None:
     """A new node takes the row of one that left nothing behind."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     for name in ("n1", "n2"):
         cache.add_node(make_node(name).obj())
     cache.add_pod(on("n1"), "n1")
@@ -173,7 +174,7 @@ def test_a_row_is_given_away_only_when_node_and_pods_are_gone() -> None:
 def test_a_node_that_can_not_be_read_changes_nothing() -> None:
     """An amount that is no quantity is told to the caller; a known node stays as it was, an unknown one stays away."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     good = make_node("n1").capacity(cpu="2").obj()
     cache.add_node(good)
     for name in ("n1", "n2"):
@@ -188,7 +189,7 @@ def test_a_node_that_can_not_be_read_changes_nothing() -> None:
 def test_a_refresh_without_changes_costs_nothing() -> None:
     """No generation passes and no row is marked."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     cache.add_node(make_node("n1").obj())
     snapshot.refresh()
     seen = (snapshot.row_changes.end, snapshot.node_changes.end)
@@ -199,7 +200,7 @@ def test_a_refresh_without_changes_costs_nothing() -> None:
 def test_a_placement_marks_its_row_alone() -> None:
     """Only what depends on the pods of that one row is out of date afterwards."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     for name in ("n1", "n2", "n3"):
         cache.add_node(make_node(name).obj())
     snapshot.refresh()
@@ -213,7 +214,7 @@ def test_a_placement_marks_its_row_alone() -> None:
 def test_a_node_that_changes_keeps_its_row() -> None:
     """Its labels and allocatable follow, its pods stay counted."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     node = make_node("n1").obj()
     cache.add_node(node)
     cache.add_pod(on("n1"), "n1")

@@ -4,6 +4,7 @@ import pytest
 
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.change_log import ChangeLog
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import MISSING, ImageTable
 from scheduler.core.cache.interning import Interned
 from scheduler.core.cache.snapshot import Snapshot
@@ -14,7 +15,7 @@ from scheduler.testing import make_node, make_pod
 def test_columns_grow_with_the_cluster() -> None:
     """Beyond any size they had all columns have one entry a row, old values included."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     nodes = snapshot.nodes
     cache.add_node(make_node("n0").label(disk="ssd").taint("a").capacity(cpu="1").obj())
     cache.add_pod(parse_pod(make_pod("p").req(cpu="1", memory="5").node("n0").obj()), "n0")
@@ -38,7 +39,7 @@ def test_columns_grow_with_the_cluster() -> None:
 def test_what_pods_ask_for_leaves_nothing_behind() -> None:
     """Any number of label keys and resource names may be asked for; the labels asked for last stay at hand."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     nodes = snapshot.nodes
     cache.add_node(make_node("n0").label(disk="ssd").obj())
     snapshot.refresh()
@@ -59,7 +60,7 @@ def test_what_pods_ask_for_leaves_nothing_behind() -> None:
 def test_the_names_are_one_tuple_until_nodes_come_or_go() -> None:
     """Decisions keep it, so placements must not make a new one; a new node must."""
     cache = Cache()
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     cache.add_node(make_node("n1").obj())
     snapshot.refresh()
     names = snapshot.nodes.name_tuple()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from scheduler.api.requests import HostPort
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import NodeColumns
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.pod_parser import parse_pod
@@ -109,7 +110,7 @@ def test_a_refresh_afterwards_counts_from_the_truth() -> None:
     cache.add_node(make_node("n1").obj())
     cache.add_pod(placed(WEB, "a"), "n1")
     cache.add_pod(placed(WEB, "b"), "n1")
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     snapshot.refresh()
     with snapshot.overlay() as overlay:
         overlay.remove_pod(0, placed(WEB, "a"))
@@ -150,7 +151,7 @@ def test_the_columns_equal_a_recount_at_every_step(present: list[tuple[int, PodB
     for number, (row, shape) in enumerate(present):
         on_row[row].append(placed(shape, f"present-{number}"))
         cache.add_pod(on_row[row][-1], node_names(_ROWS)[row])
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     snapshot.refresh()
     before = recount(on_row)
     with snapshot.overlay() as overlay:

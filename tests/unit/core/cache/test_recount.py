@@ -13,6 +13,7 @@ from hypothesis import given, settings
 
 from scheduler.api.quantity import milli_value, value
 from scheduler.api.types import Node
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import MISSING, NO_PODS, NodeColumns
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.pod_parser import parse_pod
@@ -34,7 +35,7 @@ REPELLED = parse_pod(make_pod("probe").namespace("other").label(app="web").obj()
 def test_columns_equal_a_recount(turns: list[tuple[list[Event], bool]]) -> None:
     """Whatever happened between two refreshes, and whenever a column is first asked for."""
     life = ClusterLife()
-    snapshot = Snapshot(life.cache)
+    snapshot = Snapshot(ClusterState(life.cache))
     rows: dict[str, int] = {}
     for happening, read_early in turns:
         for event in happening:

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from scheduler.config.loading import load_configuration
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.framework.interface import (
+    Binder,
     BindPlugin,
     FilterPlugin,
     Handle,
@@ -25,17 +27,22 @@ from scheduler.core.framework.types import PodInfo
 from scheduler.core.plugins.registry import IN_TREE
 
 
-class NoApiServer(Handle):
+class NoApiServer(Binder):
     """Nothing is bound in these tests."""
 
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         raise AssertionError("no test of the core binds")
 
 
+def no_api_server() -> Handle:
+    """A handle on an empty cluster."""
+    return Handle(ClusterState(), NoApiServer())
+
+
 def default_framework(args: Mapping[str, object]) -> Framework:
     """The default profile, with args for some of its plugins."""
     (plugins,) = load_configuration(None).plugins.values()
-    return Framework("podium", plugins, args, IN_TREE, NoApiServer(), SilentRecorder())
+    return Framework("podium", plugins, args, IN_TREE, no_api_server(), SilentRecorder())
 
 
 def framework_with(*added: Plugin, weight: int = 1) -> Framework:
@@ -58,7 +65,7 @@ def framework_with(*added: Plugin, weight: int = 1) -> Framework:
     weights = {**plugins.weights, **dict.fromkeys((each.name for each in added), weight)}
     profile = replace(plugins, **extended, weights=weights)
     registry = {**IN_TREE, **{each.name: giving(each) for each in added}}
-    return Framework("podium", profile, {}, registry, NoApiServer(), SilentRecorder())
+    return Framework("podium", profile, {}, registry, no_api_server(), SilentRecorder())
 
 
 def giving(plugin: Plugin) -> PluginFactory:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from scheduler.config.loading import load_configuration
 from scheduler.core.algorithm import Decision, ScheduleAlgorithm, decide
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import (
@@ -36,7 +37,7 @@ from scheduler.core.framework.status import Code, PluginError, Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 from scheduler.core.plugins.registry import IN_TREE
 from scheduler.testing import make_node, make_pod
-from tests.unit.core.framework.profiles import NoApiServer, framework_with, giving
+from tests.unit.core.framework.profiles import framework_with, giving, no_api_server
 
 U, UU = Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
@@ -108,7 +109,7 @@ class Cluster:
 
     def __init__(self, framework: Framework) -> None:
         self.cache = Cache()
-        self.snapshot = Snapshot(self.cache)
+        self.snapshot = Snapshot(ClusterState(self.cache))
         self.framework = framework
         self.placed = 0
         for number in range(5):
@@ -323,7 +324,7 @@ async def test_the_first_that_does_not_skip_binds() -> None:
     (plugins,) = load_configuration(None).plugins.values()
     binders = {"A": Steps("A", log, bind=Status.of(Code.SKIP)), "B": Steps("B", log), "C": Steps("C", log)}
     registry = {**IN_TREE, **{name: giving(binder) for name, binder in binders.items()}}
-    framework = Framework("p", replace(plugins, bind=tuple(binders)), {}, registry, NoApiServer(), SilentRecorder())
+    framework = Framework("p", replace(plugins, bind=tuple(binders)), {}, registry, no_api_server(), SilentRecorder())
     assert await framework.bind(CycleState(), parse_pod(make_pod("p").obj()), "n1") is None
     assert log == ["A bind", "B bind"]
 
@@ -333,4 +334,4 @@ def test_unknown_plugins_are_named() -> None:
     (plugins,) = load_configuration(None).plugins.values()
     registry = {name: factory for name, factory in IN_TREE.items() if name != "NodeName"}
     with pytest.raises(ValueError, match="'NodeName' is not known"):
-        Framework("p", plugins, {}, registry, NoApiServer(), SilentRecorder())
+        Framework("p", plugins, {}, registry, no_api_server(), SilentRecorder())

@@ -25,6 +25,7 @@ from scheduler.config.plugin_args import (
 )
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.change_log import ChangeLog
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
@@ -100,7 +101,7 @@ def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Tur
     life = ClusterLife()
     for name, node in zip(node_names(NODES), nodes, strict=False):
         life.write_node(node, name)
-    snapshot = Snapshot(life.cache, life.nominator)
+    snapshot = Snapshot(ClusterState(life.cache, life.nominator))
     snapshot.node_changes, snapshot.row_changes = ChangeLog(limit=20), ChangeLog(limit=40)
     frameworks = (default_framework({}), default_framework(OTHER_ARGS), forgetful_framework())
     for happening, (shape, first, count), asked in turns:
@@ -120,7 +121,7 @@ def test_pods_that_read_alike_now_may_not_do_so_later() -> None:
     life = ClusterLife()
     for name in node_names(3):
         life.write_node(make_node(""), name)
-    snapshot = Snapshot(life.cache)
+    snapshot = Snapshot(ClusterState(life.cache))
     framework = default_framework({})
     first, second = (parse_pod(make_pod(name).container(f"{name}:1").obj()) for name in ("app", "db"))
     assert ranking(framework, first, snapshot) == ranking(framework, second, snapshot)
@@ -163,7 +164,7 @@ def snapshot_of(life: ClusterLife) -> Snapshot:
     for node_name in life.nominator.nodes():
         for pod in life.nominator.on_node(node_name):
             nominator.add(pod, node_name)
-    snapshot = Snapshot(cache, nominator)
+    snapshot = Snapshot(ClusterState(cache, nominator))
     snapshot.refresh()
     return snapshot
 

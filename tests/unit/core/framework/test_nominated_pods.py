@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from scheduler.core.algorithm import decide
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
@@ -39,7 +40,7 @@ def cluster(*nominated: tuple[PodBuilder, str], nodes: int = 1) -> Snapshot:
         cache.add_node(make_node(name).capacity(cpu="1").obj())
     for pod, node_name in nominated:
         nominator.add(parse_pod(pod.obj()), node_name)
-    return Snapshot(cache, nominator)
+    return Snapshot(ClusterState(cache, nominator))
 
 
 def chosen(snapshot: Snapshot, pod: PodBuilder, framework: Framework | None = None) -> str | None:
@@ -157,9 +158,9 @@ def test_verdicts_are_those_of_two_clusters(
         if held >= priority:
             with_them.add_pod(info, nodes[row].metadata.name)
     pod, framework = parse_pod(named_pod(asked, "asked", priority)), default_framework({})
-    first, second = (verdicts(framework, pod, Snapshot(cache)) for cache in (with_them, without))
+    first, second = (verdicts(framework, pod, Snapshot(ClusterState(cache))) for cache in (with_them, without))
     expected = [second[row] if first[row][0] == FEASIBLE else first[row] for row in range(_COUNT)]
-    snapshot = Snapshot(real, nominator)
+    snapshot = Snapshot(ClusterState(real, nominator))
     assert verdicts(framework, pod, snapshot) == expected
     kept = framework.evaluations.filter(CycleState(), pod, snapshot, frozenset())
     assert list(zip(kept.rejected_by.tolist(), kept.verdicts.tolist(), strict=True)) == expected

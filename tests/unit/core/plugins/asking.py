@@ -6,6 +6,7 @@ import numpy as np
 from scheduler.api.decoding import decode_pod
 from scheduler.api.types import Node, Pod
 from scheduler.core.cache.cache import Cache
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import FilterPlugin, ScorePlugin
@@ -28,7 +29,7 @@ def snapshot_of(*objects: NodeBuilder | PodBuilder) -> Snapshot:
         else:
             assert built.spec.node_name
             cache.add_pod(parse_pod(built), built.spec.node_name)
-    snapshot = Snapshot(cache)
+    snapshot = Snapshot(ClusterState(cache))
     snapshot.refresh()
     return snapshot
 

@@ -1,9 +1,9 @@
-"""DefaultBinder: leaves binding to the handle."""
+"""DefaultBinder: leaves binding to the binder."""
 
 import pytest
 
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.interface import Binder
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo
 from scheduler.core.plugins.default_binder import DefaultBinder
@@ -11,7 +11,7 @@ from scheduler.testing import make_pod
 from tests.unit.core.plugins.asking import parsed
 
 
-class RecordingHandle(Handle):
+class RecordingBinder(Binder):
     def __init__(self, answer: Status | None) -> None:
         self.answer = answer
         self.bound: list[tuple[str, str]] = []
@@ -22,9 +22,9 @@ class RecordingHandle(Handle):
 
 
 @pytest.mark.parametrize("answer", [None, Status.of(Code.ERROR, "conflict")])
-async def test_the_handle_binds(answer: Status | None) -> None:
+async def test_the_binder_binds(answer: Status | None) -> None:
     """The pod and the node are handed on, and so is the answer."""
-    handle = RecordingHandle(answer)
-    status = await DefaultBinder(handle).bind(CycleState(), parsed(make_pod("p").namespace("a")), "n1")
+    binder = RecordingBinder(answer)
+    status = await DefaultBinder(binder).bind(CycleState(), parsed(make_pod("p").namespace("a")), "n1")
     assert status is answer
-    assert handle.bound == [("a/p", "n1")]
+    assert binder.bound == [("a/p", "n1")]

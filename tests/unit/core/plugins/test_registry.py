@@ -4,10 +4,9 @@ import pytest
 
 from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
 from scheduler.core.framework import interface
-from scheduler.core.framework.interface import Handle, Plugin
-from scheduler.core.framework.status import Status
-from scheduler.core.framework.types import PodInfo
+from scheduler.core.framework.interface import Plugin
 from scheduler.core.plugins.registry import IN_TREE
+from tests.unit.core.framework.profiles import no_api_server
 
 CONTRACTS: dict[ExtensionPoint, type[Plugin]] = {
     ExtensionPoint.PRE_ENQUEUE: interface.PreEnqueuePlugin,
@@ -26,11 +25,6 @@ OFTEN_PART_OF_SIGNATURES = {ExtensionPoint.PRE_FILTER, ExtensionPoint.PRE_SCORE}
 HAS_NO_USE_FOR = {"DefaultPreemption": {ExtensionPoint.PRE_ENQUEUE}}
 
 
-class NoApiServer(Handle):
-    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
-        raise AssertionError("nothing is bound here")
-
-
 def test_what_is_supported_is_there() -> None:
     """The table of names and the registry agree."""
     assert set(IN_TREE) == {name for name, info in IN_TREE_PLUGINS.items() if info.supported}
@@ -39,7 +33,7 @@ def test_what_is_supported_is_there() -> None:
 @pytest.mark.parametrize("name", IN_TREE)
 def test_a_plugin_serves_where_its_name_may_stand(name: str) -> None:
     """Each is made without args, has its name, and implements the points that the configuration allows it at."""
-    plugin = IN_TREE[name](None, NoApiServer())
+    plugin = IN_TREE[name](None, no_api_server())
     points = IN_TREE_PLUGINS[name].points
     assert plugin.name == name
     for point, contract in CONTRACTS.items():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from scheduler.config.plugin_args import DefaultPreemptionArgs
 from scheduler.core.algorithm import ScheduleAlgorithm, decide
 from scheduler.core.cache.change_log import ChangeLog
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.evaluation import FEASIBLE
@@ -84,7 +85,7 @@ def test_kept_dry_runs_equal_fresh_ones(shapes: list[NodeBuilder], turns: list[T
     life = ClusterLife()
     for name, node in zip(node_names(_NODES), shapes, strict=True):
         life.write_node(node, name)
-    snapshot = Snapshot(life.cache, life.nominator)
+    snapshot = Snapshot(ClusterState(life.cache, life.nominator))
     snapshot.row_changes = ChangeLog(limit=12)
     framework, keeping, at_once = default_framework({}), Evaluator(ALL), Evaluator(ALL, few_nodes=0)
     for happening, asked in turns:
@@ -148,7 +149,7 @@ def test_a_pod_that_starts_changes_who_is_least_important() -> None:
     life.write_node(make_node("").capacity(cpu="2"), "n1")
     for name in ("a", "b"):
         life.show(make_pod("").req(cpu="1"), name, "n1")
-    snapshot, framework, evaluator = Snapshot(life.cache), default_framework({}), Evaluator(ALL)
+    snapshot, framework, evaluator = Snapshot(ClusterState(life.cache)), default_framework({}), Evaluator(ALL)
 
     def victims() -> list[str]:
         pod = parsed(make_pod("p").req(cpu="1").priority(5))
@@ -264,7 +265,7 @@ def test_nodes_that_are_gone_are_not_counted() -> None:
     for name in ("n1", "n2", "n3"):
         life.show(make_pod("").req(cpu="1"), f"on-{name}", name)
     life.delete_node("n2")
-    snapshot = Snapshot(life.cache)
+    snapshot = Snapshot(ClusterState(life.cache))
     attempt = failed_attempt(snapshot, parsed(make_pod("p").req(cpu="1")))
     candidates = Evaluator(ALL).candidates(attempt)
     expected = "0/2 nodes are available: 2 No preemption victims found for incoming pod."
