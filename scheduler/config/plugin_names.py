@@ -91,7 +91,7 @@ IN_TREE_PLUGINS: Final = _table(
     PluginInfo("NodeResourcesBalancedAllocation", _SCORES, default_weight=1, supported=True),
     PluginInfo("ImageLocality", frozenset({ExtensionPoint.SCORE}), default_weight=1, supported=True),
     PluginInfo("DefaultBinder", frozenset({ExtensionPoint.BIND}), supported=True),
-    PluginInfo("NodeDeclaredFeatures", _FILTERS),
+    PluginInfo("NodeDeclaredFeatures", _FILTERS, supported=True),
     PluginInfo("GangScheduling", _PRE_ENQUEUE | {ExtensionPoint.PERMIT}, in_default_profile=False),
     PluginInfo("TopologyPlacementGenerator", frozenset(), in_default_profile=False),
     PluginInfo("PodGroupPodsCount", frozenset(), in_default_profile=False),

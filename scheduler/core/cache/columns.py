@@ -8,8 +8,8 @@ Amounts of resources are whole numbers kept as float64: exact below 2^53 (9 PB, 
 of int64 where something is divided, and a sum of absurd requests saturates instead of wrapping around.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from collections.abc import Hashable, Mapping
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from scheduler.core.cache.node_info import NodeInfo
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 
 A = TypeVar("A", BoolArray, FloatArray, IntArray)
+V = TypeVar("V", bound=Hashable)
 
 MISSING: Final = -1
-"""Value id of a node that lacks a label."""
+"""Value id of a node that lacks a label, and of a row without a node."""
 
 NO_PODS: Final = np.iinfo(np.int64).max
 """Lowest priority on a node without pods."""
@@ -32,24 +33,24 @@ _MOST_LABELS: Final = 1_024
 """Label keys kept as columns; pods may ask for any number of keys, such as one for each job."""
 
 
-class LabelColumn:
-    """One label key over all nodes.
+class InternedColumn(Generic[V]):
+    """A property that many nodes have in common over all nodes, such as one label key or the taints.
 
     Attributes:
         values: the distinct values in use, by id.
-        ids: int32 value id a row; MISSING where the node lacks the label.
+        ids: int32 value id a row; MISSING where the node has no value.
     """
 
     __slots__ = ("ids", "values")
 
     def __init__(self, capacity: int) -> None:
-        self.values: Interned[str] = Interned()
+        self.values: Interned[V] = Interned()
         self.ids: IntArray = np.full(capacity, MISSING, np.int32)
 
-    def write(self, row: int, label: str | None) -> None:
-        """Set the row's value, None for a node without the label."""
+    def write(self, row: int, value: V | None) -> None:
+        """Set the row's value, None for none."""
         old = int(self.ids[row])
-        self.ids[row] = MISSING if label is None else self.values.acquire(label)
+        self.ids[row] = MISSING if value is None else self.values.acquire(value)
         if old != MISSING:
             self.values.release(old)
 
@@ -147,7 +148,6 @@ class NodeColumns:
         count: rows handed out so far; every column has this length.
         existing: how many of them hold a Node object.
         names: node name a row (kept for a row whose node is gone until the row is used again).
-        taint_sets: distinct tuples of taints, by the id in `taint_set_ids`.
         images, ports: which rows have which image, and which host port taken.
     """
 
@@ -155,7 +155,6 @@ class NodeColumns:
         self.count = 0
         self.existing = 0
         self.names: list[str] = []
-        self.taint_sets: Interned[tuple[Taint, ...]] = Interned()
         self.images = ImageTable()
         self.ports = PortTable()
         self._rows: dict[str, int] = {}
@@ -164,7 +163,8 @@ class NodeColumns:
         self._capacity = _SMALLEST_CAPACITY
         self._exists = np.zeros(self._capacity, np.bool_)
         self._unschedulable = np.zeros(self._capacity, np.bool_)
-        self._taint_set_ids: IntArray = np.full(self._capacity, MISSING, np.int32)
+        self._taints: InternedColumn[tuple[Taint, ...]] = InternedColumn(self._capacity)
+        self._declared_features: InternedColumn[frozenset[str]] = InternedColumn(self._capacity)
         self._pod_count = np.zeros(self._capacity, np.int64)
         self._allowed_pods = np.zeros(self._capacity, np.int64)
         self._lowest_priority: IntArray = np.full(self._capacity, NO_PODS, np.int64)
@@ -174,7 +174,7 @@ class NodeColumns:
         self._requested: dict[str, FloatArray] = {}
         self._lacking: dict[str, int] = {}
         self._largest: dict[str, int] = {}
-        self._labels: dict[str, LabelColumn] = {}
+        self._labels: dict[str, InternedColumn[str]] = {}
 
     # --- reading
 
@@ -201,7 +201,22 @@ class NodeColumns:
     @property
     def taint_set_ids(self) -> IntArray:
         """Id of each node's tuple of taints in `taint_sets`."""
-        return self._taint_set_ids[: self.count]
+        return self._taints.ids[: self.count]
+
+    @property
+    def taint_sets(self) -> Interned[tuple[Taint, ...]]:
+        """The distinct tuples of taints."""
+        return self._taints.values
+
+    @property
+    def feature_set_ids(self) -> IntArray:
+        """Id of each node's declared features in `feature_sets`."""
+        return self._declared_features.ids[: self.count]
+
+    @property
+    def feature_sets(self) -> Interned[frozenset[str]]:
+        """The distinct sets of declared features."""
+        return self._declared_features.values
 
     @property
     def pod_count(self) -> IntArray:
@@ -266,7 +281,7 @@ class NodeColumns:
         """Value ids of a label over all nodes (MISSING where absent) and the table they index."""
         column = self._labels.pop(key, None)
         if column is None:
-            column = LabelColumn(self._capacity)
+            column = InternedColumn(self._capacity)
             for row, node in enumerate(self._nodes):
                 if node is not None and node.metadata.labels and key in node.metadata.labels:
                     column.write(row, node.metadata.labels[key])
@@ -291,7 +306,8 @@ class NodeColumns:
         self.existing += int(node is not None) - int(self._exists[row])
         self._exists[row] = node is not None
         self._unschedulable[row] = bool(node is not None and node.spec.unschedulable)
-        self._write_taints(row, tuple(node.spec.taints or ()) if node is not None else None)
+        self._taints.write(row, tuple(node.spec.taints or ()) if node is not None else None)
+        self._declared_features.write(row, frozenset(node.status.declared_features or ()) if node is not None else None)
         self._write_allocatable(row, info.allocatable)
         labels = (node.metadata.labels if node is not None else None) or {}
         for key, column in self._labels.items():
@@ -351,12 +367,6 @@ class NodeColumns:
             self._rows[name] = row
         self.names[row] = name
 
-    def _write_taints(self, row: int, taints: tuple[Taint, ...] | None) -> None:
-        old = int(self._taint_set_ids[row])
-        self._taint_set_ids[row] = MISSING if taints is None else self.taint_sets.acquire(taints)
-        if old != MISSING:
-            self.taint_sets.release(old)
-
     def _write_allocatable(self, row: int, amounts: dict[str, int]) -> None:
         self._allowed_pods[row] = amounts.get("pods", 0)
         for name, amount in amounts.items():
@@ -396,13 +406,13 @@ class NodeColumns:
             "_non_zero_memory_bytes",
         ):
             setattr(self, name, self._grown(getattr(self, name), 0))
-        self._taint_set_ids = self._grown(self._taint_set_ids, MISSING)
         self._lowest_priority = self._grown(self._lowest_priority, NO_PODS)
         for columns in (self._allocatable, self._requested):
             for resource, column in columns.items():
                 columns[resource] = self._grown(column, 0)
-        for label in self._labels.values():
-            label.ids = self._grown(label.ids, MISSING)
+        by_id: list[InternedColumn[Any]] = [self._taints, self._declared_features, *self._labels.values()]
+        for interned in by_id:
+            interned.ids = self._grown(interned.ids, MISSING)
 
     def _grown(self, column: A, fill: int) -> A:
         wider = np.full(self._capacity, fill, column.dtype)

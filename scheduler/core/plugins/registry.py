@@ -15,6 +15,7 @@ from scheduler.core.plugins.default_binder import DefaultBinder
 from scheduler.core.plugins.default_preemption import DefaultPreemption
 from scheduler.core.plugins.image_locality import ImageLocality
 from scheduler.core.plugins.node_affinity import NodeAffinity
+from scheduler.core.plugins.node_declared_features import NodeDeclaredFeatures
 from scheduler.core.plugins.node_name import NodeName
 from scheduler.core.plugins.node_ports import NodePorts
 from scheduler.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -48,5 +49,6 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         ),
         ImageLocality.name: lambda args, handle: ImageLocality(),
         DefaultBinder.name: lambda args, handle: DefaultBinder(handle.binder),
+        NodeDeclaredFeatures.name: lambda args, handle: NodeDeclaredFeatures(),
     }
 )

@@ -41,6 +41,7 @@ def test_the_default_profile() -> None:
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "NodeDeclaredFeatures",
     )
     assert plugins.weights == {
         "TaintToleration": 3,
