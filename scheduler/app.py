@@ -35,13 +35,11 @@ from scheduler.core.cache.cluster_objects import ApiObject
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.interface import Handle
-from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import PluginError
-from scheduler.core.plugins.registry import IN_TREE
-from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.debugger import Debugger
 from scheduler.event_handlers import EventHandlers
+from scheduler.frameworks import build_frameworks
 from scheduler.heartbeat import LoopHeartbeat
 from scheduler.pod_writer import PodWriter
 from scheduler.preemption_executor import PreemptionExecutor
@@ -183,18 +181,7 @@ def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Co
     configuration = options.loaded.configuration
     cluster = ClusterState()
     snapshot = Snapshot(cluster)
-    frameworks = {
-        str(profile.scheduler_name): Framework(
-            str(profile.scheduler_name),
-            options.loaded.plugins[str(profile.scheduler_name)],
-            {entry.name: entry.args for entry in profile.plugin_config},
-            IN_TREE,
-            Handle(cluster, writer),
-            metrics,
-            required=(UnsupportedFeatures(),),
-        )
-        for profile in configuration.profiles
-    }
+    frameworks = build_frameworks(options.loaded, Handle(cluster, writer), metrics)
     profiles = Profiles(frameworks, snapshot, random.Random(), metrics)  # noqa: S311 - ties, not secrets
     scheduler = Scheduler(time.monotonic)
 

@@ -31,6 +31,7 @@ from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import rejected_on_one_node
 from scheduler.core.framework.events import ASSIGNED_POD_DELETE
+from scheduler.core.framework.node_sampling import NodeSampling
 from scheduler.core.framework.requests import PreemptionPlan
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import Code, Status
@@ -69,8 +70,10 @@ class Profiles:
     """
 
     def __init__(self, frameworks: dict[str, Framework], snapshot: Snapshot, rng: Rng, metrics: Metrics) -> None:
+        sampling = NodeSampling()
         self._algorithms = {
-            name: ScheduleAlgorithm(snapshot, framework, rng, metrics) for name, framework in frameworks.items()
+            name: ScheduleAlgorithm(snapshot, framework, rng, metrics, sampling)
+            for name, framework in frameworks.items()
         }
         self._frameworks = frameworks
 

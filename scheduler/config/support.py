@@ -28,7 +28,6 @@ def unsupported(
         written: the same, typed.
         known: the plugins that exist, with those that are supported marked.
     """
-    yield from _percentage(written.percentage_of_nodes_to_score, "percentageOfNodesToScore")
     yield from _leader_election(written.leader_election, written_out="leaderElection" in document)
     if written.delay_cache_until_active:
         yield Fault("delayCacheUntilActive", "not supported yet: there is no leader election", "remove the field")
@@ -38,7 +37,6 @@ def unsupported(
         )
     for index, profile in enumerate(written.profiles):
         path = f"profiles[{index}]"
-        yield from _percentage(profile.percentage_of_nodes_to_score, f"{path}.percentageOfNodesToScore")
         yield from _plugins(profile, path, known)
         yield from _plugin_config(profile, path, known)
 
@@ -83,12 +81,6 @@ def notes(
                     text = f"{path} has no effect: no plugin is named {show(plugin.name)}"
                     hint = did_you_mean(plugin.name, known)
                     yield f"{text} ({hint})" if hint else text
-
-
-def _percentage(percentage: int | None, path: str) -> Iterator[Fault]:
-    if percentage is not None and 0 <= percentage < 100:
-        message = f"{percentage} is not supported yet: every node is evaluated"
-        yield Fault(path, message, "remove the field or write 100")
 
 
 def _leader_election(election: LeaderElectionConfiguration, *, written_out: bool) -> Iterator[Fault]:

@@ -155,3 +155,8 @@ class KubeSchedulerConfiguration(ConfigStruct, frozen=True, kw_only=True, tag_fi
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
     podium: PodiumConfiguration = PodiumConfiguration()
+
+    def percentage_for(self, profile: KubeSchedulerProfile) -> int | None:
+        """The profile's percentage of nodes to score, else the one of all profiles."""
+        own = profile.percentage_of_nodes_to_score
+        return self.percentage_of_nodes_to_score if own is None else own

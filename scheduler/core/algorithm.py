@@ -19,6 +19,7 @@ from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
 from scheduler.core.framework.evaluation import FEASIBLE, FullEvaluation, Outcome
 from scheduler.core.framework.interface import FailedAttempt, Rows
+from scheduler.core.framework.node_sampling import NodeSampling
 from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
 from scheduler.core.framework.requests import CycleRequest, PreemptionPlan
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
@@ -32,7 +33,7 @@ class Decision:
 
     Attributes:
         node_name: the chosen node; None when the pod fits nowhere, `diagnosis` then says why.
-        feasible: number of nodes that pass all filters.
+        feasible: number of nodes that pass all filters; where the profile wants a sample, at most its size.
         evaluated: number of nodes that were looked at.
         verdicts: each node's verdict; None if no node was looked at.
         skipped: plugins whose Filter had nothing to do.
@@ -56,15 +57,24 @@ Steps: TypeAlias = "Generator[CycleRequest, object, Decision]"
 
 
 class ScheduleAlgorithm:
-    """Schedules pods of one profile on a snapshot. Cheap to make; one for the life of the profile."""
+    """Schedules pods of one profile on a snapshot. Cheap to make; one for the life of the profile.
+
+    `sampling` is where profiles that work on the same nodes remember how far their samples came.
+    """
 
     def __init__(
-        self, snapshot: Snapshot, framework: Framework, rng: Rng, recorder: CycleRecorder | None = None
+        self,
+        snapshot: Snapshot,
+        framework: Framework,
+        rng: Rng,
+        recorder: CycleRecorder | None = None,
+        sampling: NodeSampling | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._framework = framework
         self._rng = rng
         self._recorder = recorder or SilentRecorder()
+        self._sampling = sampling or NodeSampling()
 
     def predicates(self) -> tuple[str, ...]:
         """Names of the active filter plugins, in order."""
@@ -106,11 +116,13 @@ class ScheduleAlgorithm:
         outcome = self._filter(state, pod, narrowed)
         if nominated is not None and verdict is not None:
             outcome.correct(nominated, *verdict)
-        feasible = outcome.feasible
-        self._record("Filter", "Success" if feasible else "Unschedulable", started)
-        decision.feasible = feasible
         decision.verdicts = self._verdicts(pod, outcome, narrowed)
-        decision.evaluated = snapshot.nodes.existing if narrowed.node_names is None else len(outcome.rejected_by)
+        if narrowed.node_names is None:
+            decision.evaluated = self._sampling.reduce(snapshot, outcome, framework.percentage_of_nodes_to_score)
+        else:
+            decision.evaluated = len(outcome.rejected_by)
+        feasible = decision.feasible = outcome.feasible
+        self._record("Filter", "Success" if feasible else "Unschedulable", started)
         if not feasible:
             decision.diagnosis = self._diagnosis(decision.verdicts, decision.evaluated)
             return decision

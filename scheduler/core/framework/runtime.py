@@ -70,6 +70,7 @@ class Framework:
         registry: factories of the plugins.
         handle: what plugins may reach outside.
         required: plugins that take part in PreFilter before all others and can't be configured away.
+        percentage_of_nodes_to_score: how large a sample of the feasible nodes is enough; None for all of them.
         generation: of the configuration it was made from; stands in each Decision.
 
     Raises:
@@ -85,9 +86,11 @@ class Framework:
         handle: Handle,
         recorder: CycleRecorder,
         required: Sequence[PreFilterPlugin] = (),
+        percentage_of_nodes_to_score: int | None = None,
         generation: int = 0,
     ) -> None:
         self.profile_name = profile_name
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.generation = generation
         self._recorder = recorder
         self._made: dict[str, Plugin] = {plugin.name: plugin for plugin in required}

@@ -57,7 +57,14 @@ def test_only_a_single_profile_gets_a_name() -> None:
 def test_all_nodes_unless_written() -> None:
     """An absent percentage means all nodes, and is kept apart from every written one."""
     assert load().configuration.percentage_of_nodes_to_score is None
-    assert load({"percentageOfNodesToScore": 100}).configuration.percentage_of_nodes_to_score == 100
+    assert load({"percentageOfNodesToScore": 0}).configuration.percentage_of_nodes_to_score == 0
+
+
+def test_a_profiles_percentage_goes_before_that_of_all() -> None:
+    """Also when it is 0, which adapts."""
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "percentageOfNodesToScore": 0}]
+    configuration = load({"percentageOfNodesToScore": 30, "profiles": profiles}).configuration
+    assert [configuration.percentage_for(profile) for profile in configuration.profiles] == [30, 0]
 
 
 def client_limits(**written: Any) -> tuple[float | None, int | None]:

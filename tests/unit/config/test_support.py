@@ -15,11 +15,6 @@ def enabling(name: str, point: str = "multiPoint") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        (
-            {"percentageOfNodesToScore": 0},
-            "percentageOfNodesToScore: 0 is not supported yet: every node is evaluated (remove the field or write 100)",
-        ),
-        (profile(percentageOfNodesToScore=50), "profiles[0].percentageOfNodesToScore: 50 is not supported yet"),
         ({"leaderElection": {"leaderElect": True}}, "leaderElection.leaderElect: leader election is not supported yet"),
         ({"leaderElection": {"leaseDuration": "15s"}}, "leaderElection: leader election, which kube-scheduler does"),
         ({"delayCacheUntilActive": True}, "delayCacheUntilActive: not supported yet"),
@@ -58,7 +53,7 @@ def test_is_refused_by_name(fields: dict[str, Any], expected: str) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"percentageOfNodesToScore": 100},
+        {"percentageOfNodesToScore": 0, "profiles": [{"percentageOfNodesToScore": 50}]},
         {"leaderElection": {"leaderElect": False, "leaseDuration": "20s", "resourceName": "kube-scheduler"}},
         {"leaderElection": None},
         profile(plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}, {"name": "EBSLimits"}]}}),
