@@ -17,12 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import replace
+
 from scheduler.api.types import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
     Namespace,
     Node,
+    ObjectMeta,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -237,8 +240,12 @@ class EventHandlers:
         self._move(OBJECT_EVENTS[type(obj)][Action.ADD], None, obj)
 
     def object_updated(self, old: ApiObject, new: ApiObject) -> None:
-        """An object changed."""
+        """An object changed; one that says the same as before wakes nobody and makes nothing anew."""
         self._started = self._clock()
+        same = replace(new, metadata=old.metadata) == old  # type: ignore[type-var] # all of them are structs
+        if same and _same_metadata(old.metadata, new.metadata):
+            self._objects.set(new, says_the_same=True)
+            return
         self._objects.set(new)
         self._move(OBJECT_EVENTS[type(new)][Action.UPDATE_OTHER], old, new)
 
@@ -254,6 +261,11 @@ class EventHandlers:
 
     def _handled(self, event: ClusterEvent) -> None:
         self._record_handled(event.label, self._clock() - self._started)
+
+
+def _same_metadata(old: ObjectMeta, new: ObjectMeta) -> bool:
+    """Whether only the version may have changed."""
+    return replace(new, resource_version=old.resource_version, generation=old.generation) == old
 
 
 def same_for_scheduling(old: Node, new: Node) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from scheduler.api.quantity import QuantityError
 from scheduler.api.types import Node
-from scheduler.core.cache.anti_affinity import ExistingAntiAffinity, required_anti_affinity
+from scheduler.core.cache.anti_affinity import ExistingAntiAffinity
 from scheduler.core.cache.node_info import NodeInfo
 from scheduler.core.framework.types import PodInfo
 
@@ -47,10 +47,17 @@ class CacheError(Exception):
 
 @dataclass(slots=True)
 class Changes:
-    """Node infos changed since the last `Cache.take_changes`, by row; and the rows on which pods began to run."""
+    """What changed since the last `Cache.take_changes`.
+
+    Attributes:
+        nodes, usage: node infos by row whose Node object, or whose pods, changed.
+        pods: pods that came (1) or left (-1), each with its row, in order.
+        starts: rows on which pods began to run.
+    """
 
     nodes: dict[int, NodeInfo]
     usage: dict[int, NodeInfo]
+    pods: list[tuple[int, PodInfo, int]] = field(default_factory=list)
     starts: set[int] = field(default_factory=set)
 
 
@@ -158,6 +165,7 @@ class Cache:
         self._pods[state.pod.uid] = state
         self.existing_anti_affinity.add(state.pod)
         self._changes.usage[info.row] = info
+        self._changes.pods.append((1, state.pod, info.row))
 
     def _delete(self, uid: str) -> None:
         state = self._pods.pop(uid)
@@ -166,6 +174,7 @@ class Cache:
         info.remove_pod(uid)
         self.existing_anti_affinity.remove(state.pod)
         self._changes.usage[info.row] = info
+        self._changes.pods.append((-1, state.pod, info.row))
         self._drop_if_empty(info)
 
     def _replace(self, state: PodState, pod: PodInfo, node_name: str) -> None:
@@ -201,9 +210,12 @@ class Cache:
 
 def counts_alike(old: PodInfo, new: PodInfo) -> bool:
     """Whether a changed pod leaves its node's columns and counters as they are (status updates do)."""
+    before, now = old.pod.metadata, new.pod.metadata
     return (
         old.requests == new.requests
         and old.priority == new.priority
         and old.host_ports == new.host_ports
-        and required_anti_affinity(old) is required_anti_affinity(new)
+        and before.labels is now.labels
+        and (before.deletion_timestamp is None) is (now.deletion_timestamp is None)
+        and old.pod.spec.affinity is new.pod.spec.affinity
     )

@@ -36,7 +36,7 @@ class ObjectStore(Generic[T]):
     """The objects of one kind, by namespace ("" for kinds without) and name.
 
     Attributes:
-        version: grows with every change, for what is derived from the objects.
+        version: grows with every change of what the objects say, for what is derived from them.
     """
 
     __slots__ = ("_by_namespace", "version")
@@ -59,9 +59,9 @@ class ObjectStore(Generic[T]):
         for objects in self._by_namespace.values():
             yield from objects.values()
 
-    def set(self, obj: T) -> None:
-        """The watch shows an object, new or changed."""
-        self.version += 1
+    def set(self, obj: T, *, says_the_same: bool = False) -> None:
+        """The watch shows an object, new or changed, or another version of it that says the same."""
+        self.version += not says_the_same
         self._by_namespace.setdefault(obj.metadata.namespace, {})[obj.metadata.name] = obj
 
     def remove(self, obj: T) -> None:
@@ -107,9 +107,9 @@ class ClusterObjects:
         """The types that there is a store for."""
         return self._by_type.keys()
 
-    def set(self, obj: ApiObject) -> None:
+    def set(self, obj: ApiObject, *, says_the_same: bool = False) -> None:
         """Put an object into the store of its kind."""
-        self._by_type[type(obj)].set(obj)
+        self._by_type[type(obj)].set(obj, says_the_same=says_the_same)
 
     def remove(self, obj: ApiObject) -> None:
         """Take an object out of the store of its kind."""

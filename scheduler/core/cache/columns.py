@@ -39,20 +39,25 @@ class InternedColumn(Generic[V]):
     Attributes:
         values: the distinct values in use, by id.
         ids: int32 value id a row; MISSING where the node has no value.
+        version: grows whenever a row's id changes.
     """
 
-    __slots__ = ("ids", "values")
+    __slots__ = ("ids", "values", "version")
 
     def __init__(self, capacity: int) -> None:
         self.values: Interned[V] = Interned()
         self.ids: IntArray = np.full(capacity, MISSING, np.int32)
+        self.version = 0
 
     def write(self, row: int, value: V | None) -> None:
         """Set the row's value, None for none."""
         old = int(self.ids[row])
-        self.ids[row] = MISSING if value is None else self.values.acquire(value)
+        new = MISSING if value is None else self.values.acquire(value)
         if old != MISSING:
             self.values.release(old)
+        if new != old:
+            self.ids[row] = new
+            self.version += 1
 
 
 class ImageTable:
@@ -279,6 +284,11 @@ class NodeColumns:
 
     def label(self, key: str) -> tuple[IntArray, Interned[str]]:
         """Value ids of a label over all nodes (MISSING where absent) and the table they index."""
+        column = self.label_column(key)
+        return column.ids[: self.count], column.values
+
+    def label_column(self, key: str) -> InternedColumn[str]:
+        """The label itself, whose arrays reach beyond `count`."""
         column = self._labels.pop(key, None)
         if column is None:
             column = InternedColumn(self._capacity)
@@ -288,7 +298,7 @@ class NodeColumns:
             if len(self._labels) >= _MOST_LABELS:
                 del self._labels[next(iter(self._labels))]
         self._labels[key] = column  # at the end: the first one is the one not asked for longest
-        return column.ids[: self.count], column.values
+        return column
 
     def _amounts(self, columns: dict[str, FloatArray], resource: str) -> FloatArray:
         """Of a resource that no node knows, whatever pods may call it, nothing is kept."""

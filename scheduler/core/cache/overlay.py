@@ -10,6 +10,7 @@ from scheduler.core.framework.types import FloatArray, IntArray, PodInfo, RowInd
 
 if TYPE_CHECKING:
     from scheduler.core.cache.columns import NodeColumns, Sums
+    from scheduler.core.cache.pod_counts import PodCounts
 
 _ALL: Final = slice(None)
 
@@ -27,10 +28,11 @@ class Overlay:
     refreshed or kept while an overlay is open.
     """
 
-    def __init__(self, nodes: NodeColumns) -> None:
+    def __init__(self, nodes: NodeColumns, pod_counts: PodCounts) -> None:
         self._nodes = nodes
+        self._pod_counts = pod_counts
         self._before: dict[int, Sums] = {}
-        self._with_ports: list[tuple[int, PodInfo, int]] = []
+        self._counted: list[tuple[int, PodInfo, int]] = []
         self._all_before: Sums | None = None
 
     def __enter__(self) -> Overlay:
@@ -52,7 +54,7 @@ class Overlay:
     def change_many(self, rows: RowIndex, pods: int | IntArray, amounts: Mapping[str, FloatArray]) -> None:
         """So many more pods (or, negative, fewer) and their requests on each of the rows, which are all different.
 
-        Host ports and scoring's defaults stay as they are.
+        Host ports, counters and scoring's defaults stay as they are.
         """
         if self._all_before is None:
             self._all_before = self._nodes.sums_of(_ALL)
@@ -66,8 +68,9 @@ class Overlay:
         for row, sums in self._before.items():
             self._nodes.restore_sums(row, sums)
         self._before.clear()
-        while self._with_ports:
-            row, pod, sign = self._with_ports.pop()
+        while self._counted:
+            row, pod, sign = self._counted.pop()
+            self._pod_counts.count_pod(row, pod, -sign)
             for port in pod.host_ports:
                 self._nodes.ports.count(row, port, -sign)
 
@@ -75,5 +78,5 @@ class Overlay:
         if self._all_before is None and row not in self._before:
             self._before[row] = self._nodes.sums_of(row)
         self._nodes.count_pod(row, pod, sign)
-        if pod.host_ports:
-            self._with_ports.append((row, pod, sign))
+        self._pod_counts.count_pod(row, pod, sign)
+        self._counted.append((row, pod, sign))

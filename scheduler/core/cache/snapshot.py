@@ -6,6 +6,7 @@ from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import NodeColumns
 from scheduler.core.cache.node_info import NodeInfo
 from scheduler.core.cache.overlay import Overlay
+from scheduler.core.cache.pod_counts import PodCounts
 
 
 class Snapshot:
@@ -18,6 +19,7 @@ class Snapshot:
         nodes: the columns.
         nominator: pods that hold room on a node until they are placed there.
         objects: what else there is in the cluster.
+        pod_counts: pods per selector, by topology.
         node_changes: rows whose Node object changed, came or went.
         row_changes: rows whose Node object, pods or nominated pods changed.
         start_changes: rows on which a pod began to run, which matters to preemption alone.
@@ -27,6 +29,7 @@ class Snapshot:
         self.nodes = NodeColumns()
         self.nominator = cluster.nominator
         self.objects = cluster.objects
+        self.pod_counts = PodCounts(self.nodes, cluster.objects.namespaces)
         self.node_changes = ChangeLog()
         self.row_changes = ChangeLog()
         self.start_changes = ChangeLog()
@@ -43,7 +46,7 @@ class Snapshot:
 
     def overlay(self) -> Overlay:
         """Tentative placements, for as long as the context lasts."""
-        return Overlay(self.nodes)
+        return Overlay(self.nodes, self.pod_counts)
 
     def refresh(self) -> None:
         """Bring in what the cache learnt; the cost is proportional to the rows that changed. Start of every cycle."""
@@ -56,6 +59,8 @@ class Snapshot:
             self.nodes.write_usage(row, info)
             if row not in changes.nodes:
                 self.row_changes.append(row)
+        for sign, pod, row in changes.pods:  # after the nodes, whose labels they are counted by
+            self.pod_counts.count_pod(row, pod, sign)
         for row in changes.starts:
             self.start_changes.append(row)
         for name in self.nominator.take_changes():  # after the nodes, whose rows it needs
