@@ -14,13 +14,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
 
 from scheduler.api.decoding import DECODERS, decode_node, decode_pod
 from scheduler.api.types import Node, Pod
+from scheduler.assembly import Assembly, assemble
 from scheduler.client.access_review import SCHEDULER_RIGHTS, missing_rights
 from scheduler.client.api_dispatcher import ApiDispatcher
 from scheduler.client.credentials import CredentialsError, load_credentials
@@ -32,18 +32,12 @@ from scheduler.client.watch_decoding import Resource
 from scheduler.config.run_options import RunOptions
 from scheduler.config.view import configuration_view
 from scheduler.core.cache.cluster_objects import ApiObject
-from scheduler.core.cache.cluster_state import ClusterState
-from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.interface import Handle
-from scheduler.core.framework.status import PluginError
-from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.debugger import Debugger
 from scheduler.event_handlers import EventHandlers
-from scheduler.frameworks import build_frameworks
 from scheduler.heartbeat import LoopHeartbeat
 from scheduler.pod_writer import PodWriter
-from scheduler.preemption_executor import PreemptionExecutor
-from scheduler.schedule_one import Profiles, ScheduleOne
+from scheduler.schedule_one import Profiles
 from scheduler.scheduler import Scheduler
 from scheduler.server import Endpoint, HealthChecks, ServerError, start_server
 from scheduler.telemetry.metrics import Metrics, SchedulerGauges
@@ -98,17 +92,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-@dataclass(slots=True)
-class _Core:
-    cluster: ClusterState
-    snapshot: Snapshot
-    queue: SchedulingQueue
-    handlers: EventHandlers
-    profiles: Profiles
-    scheduler: Scheduler
-    schedule_one: ScheduleOne
-
-
 async def _serve(options: RunOptions) -> int:
     metrics = Metrics()
     transport = await _connect(options, metrics)
@@ -146,7 +129,8 @@ async def _connect(options: RunOptions, metrics: Metrics) -> Transport:
 async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Transport) -> int:
     dispatcher = ApiDispatcher(metrics)
     recorders = {name: EventRecorder(transport, dispatcher, name, options.identity) for name in options.loaded.plugins}
-    core = _build_core(options, PodWriter(transport, dispatcher, recorders), metrics)
+    scheduler = Scheduler(time.monotonic)
+    core = _assemble(options, PodWriter(transport, dispatcher, recorders), metrics, scheduler)
     fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     informers = _informers(transport, core.handlers, metrics, fatal)
     heartbeat = LoopHeartbeat(time.monotonic, metrics)
@@ -163,7 +147,7 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
         task.add_done_callback(lambda ended: _pass_on_fault(ended, fatal))
     try:
         debugger = Debugger(core.cluster.cache, core.cluster.nominator, core.queue, transport, _PODS, _NODES)
-        return await _schedule_until_told(core, informers, dispatcher, debugger, fatal)
+        return await _schedule_until_told(core, scheduler, informers, dispatcher, debugger, fatal)
     finally:
         for task in background:
             task.cancel()
@@ -177,35 +161,20 @@ def _pass_on_fault(ended: asyncio.Future[Any], fatal: asyncio.Future[None]) -> N
         fatal.set_exception(fault)
 
 
-def _build_core(options: RunOptions, writer: PodWriter, metrics: Metrics) -> _Core:
-    configuration = options.loaded.configuration
-    cluster = ClusterState()
-    snapshot = Snapshot(cluster)
-    frameworks = build_frameworks(options.loaded, Handle(cluster, writer), metrics)
-    profiles = Profiles(frameworks, snapshot, random.Random(), metrics)  # noqa: S311 - ties, not secrets
-    scheduler = Scheduler(time.monotonic)
-
-    def report_fault(fault: PluginError) -> None:
-        metrics.cycle_errors.labels().inc()
-        log.error("plugin failed", error=str(fault), exc_info=fault)
-
-    queue = SchedulingQueue(
-        registered_events={name: framework.registered_events() for name, framework in frameworks.items()},
-        pre_enqueue=lambda pod: profiles.framework(pod).pre_enqueue(pod),
-        sort_key=next(iter(frameworks.values())).sort_key,
-        record_incoming=metrics.pod_queued,
-        report_fault=report_fault,
+def _assemble(options: RunOptions, writer: PodWriter, metrics: Metrics, scheduler: Scheduler) -> Assembly:
+    core = assemble(
+        options.loaded,
+        handle=lambda cluster: Handle(cluster, writer),
+        reporter=writer,
+        preemption=writer,
+        metrics=metrics,
+        rng=random.Random(),  # noqa: S311 - ties, not secrets
+        spawn=scheduler.spawn,
         on_active=scheduler.wake,
-        initial_backoff_seconds=configuration.pod_initial_backoff_seconds,
-        max_backoff_seconds=configuration.pod_max_backoff_seconds,
+        clock=time.monotonic,
     )
-    metrics.watch_gauges(lambda: SchedulerGauges(**queue.pending_counts(), **cluster.cache.sizes()))
-    handlers = EventHandlers(cluster, queue, profiles.serves, time.monotonic, metrics.event_handled)
-    preemption = PreemptionExecutor(cluster.cache, cluster.nominator, writer, metrics.preemption)
-    schedule_one = ScheduleOne(
-        cluster.cache, cluster.nominator, queue, profiles, writer, preemption, metrics, scheduler.spawn, time.monotonic
-    )
-    return _Core(cluster, snapshot, queue, handlers, profiles, scheduler, schedule_one)
+    metrics.watch_gauges(lambda: SchedulerGauges(**core.queue.pending_counts(), **core.cluster.cache.sizes()))
+    return core
 
 
 def _informers(
@@ -254,7 +223,8 @@ def _informers(
 
 
 async def _schedule_until_told(
-    core: _Core,
+    core: Assembly,
+    scheduler: Scheduler,
     informers: Sequence[Informer[Any]],
     dispatcher: ApiDispatcher,
     debugger: Debugger,
@@ -277,7 +247,7 @@ async def _schedule_until_told(
     synced = asyncio.ensure_future(_synced(informers))
     stop = asyncio.ensure_future(told.wait())
     await asyncio.wait((synced, stop, fatal), return_when=asyncio.FIRST_COMPLETED)
-    scheduling = asyncio.ensure_future(core.scheduler.run(core.queue, core.schedule_one)) if synced.done() else stop
+    scheduling = asyncio.ensure_future(scheduler.run(core.queue, core.schedule_one)) if synced.done() else stop
     await asyncio.wait((scheduling, stop, fatal), return_when=asyncio.FIRST_COMPLETED)
     synced.cancel()
     if fatal.done():
@@ -285,7 +255,7 @@ async def _schedule_until_told(
     if scheduling is not stop and scheduling.done():
         scheduling.result()
     log.info("stopping", deadline_seconds=STOP_SECONDS)
-    given_up = await core.scheduler.stop(STOP_SECONDS) + await dispatcher.drain(STOP_SECONDS)
+    given_up = await scheduler.stop(STOP_SECONDS) + await dispatcher.drain(STOP_SECONDS)
     log.info("stopped", given_up=given_up)
     return 0
 
