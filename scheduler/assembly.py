@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from scheduler.config.loading import LoadedConfiguration
+from scheduler.core.algorithm import CycleObserver
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
@@ -49,6 +50,7 @@ def assemble(
     spawn: Callable[[Coroutine[object, object, None]], None],
     on_active: Callable[[], None],
     clock: Callable[[], float],
+    observer: CycleObserver | None = None,
 ) -> Assembly:
     """Build it all, with nothing in it yet.
 
@@ -62,12 +64,13 @@ def assemble(
         spawn: starts a binding or preemption cycle.
         on_active: called when the queue has a pod again.
         clock: monotonic seconds.
+        observer: told of each decision.
     """
     configuration = loaded.configuration
     cluster = ClusterState()
     snapshot = Snapshot(cluster)
     frameworks = build_frameworks(loaded, handle(cluster), metrics)
-    profiles = Profiles(frameworks, snapshot, rng, metrics)
+    profiles = Profiles(frameworks, snapshot, rng, metrics, observer)
 
     def report_fault(fault: PluginError) -> None:
         metrics.cycle_errors.labels().inc()
@@ -86,6 +89,6 @@ def assemble(
     handlers = EventHandlers(cluster, queue, profiles.serves, clock, metrics.event_handled)
     executor = PreemptionExecutor(cluster.cache, cluster.nominator, preemption, metrics.preemption)
     schedule_one = ScheduleOne(
-        cluster.cache, cluster.nominator, queue, profiles, reporter, executor, metrics, spawn, clock
+        cluster.cache, cluster.nominator, queue, profiles, reporter, executor, metrics, spawn, clock, observer
     )
     return Assembly(cluster, queue, handlers, profiles, schedule_one)

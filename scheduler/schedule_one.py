@@ -23,7 +23,7 @@ from typing import Protocol
 import structlog
 
 from scheduler.api.types import PodCondition
-from scheduler.core.algorithm import Decision, ScheduleAlgorithm
+from scheduler.core.algorithm import CycleObserver, Decision, ScheduleAlgorithm
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
@@ -69,10 +69,17 @@ class Profiles:
     A cycle takes its profile once, so a swap never shows in the middle of one.
     """
 
-    def __init__(self, frameworks: dict[str, Framework], snapshot: Snapshot, rng: Rng, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        frameworks: dict[str, Framework],
+        snapshot: Snapshot,
+        rng: Rng,
+        metrics: Metrics,
+        observer: CycleObserver | None = None,
+    ) -> None:
         sampling = NodeSampling()
         self._algorithms = {
-            name: ScheduleAlgorithm(snapshot, framework, rng, metrics, sampling)
+            name: ScheduleAlgorithm(snapshot, framework, rng, metrics, sampling, observer)
             for name, framework in frameworks.items()
         }
         self._frameworks = frameworks
@@ -104,6 +111,7 @@ class ScheduleOne:
     Args:
         spawn: starts a binding cycle as a task of its own.
         clock: monotonic seconds.
+        observer: told of each decision.
     """
 
     def __init__(
@@ -117,8 +125,10 @@ class ScheduleOne:
         metrics: Metrics,
         spawn: Callable[[Coroutine[object, object, None]], None],
         clock: Callable[[], float],
+        observer: CycleObserver | None = None,
     ) -> None:
         self.profiles = profiles
+        self._observer = observer
         self._cache = cache
         self._nominator = nominator
         self._queue = queue
@@ -156,6 +166,8 @@ class ScheduleOne:
         except Exception as fault:  # noqa: BLE001 - a plugin may raise anything; the pod must not be lost for it
             self._fail_with_error(queued, fault, started)
             return
+        if self._observer is not None:
+            self._observer.decided(decision, plan)
         self._metrics.algorithm(self._clock() - started)
         if held is not None and held != (decision.node_name or self._nominator.node_of(pod.uid)):
             self._room_is_free(pod)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from scheduler.core.framework.node_sampling import NodeSampling
 from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
 from scheduler.core.framework.requests import CycleRequest, PreemptionPlan
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
+from scheduler.core.framework.score_shares import score_shares
 from scheduler.core.framework.status import Code
 from scheduler.core.framework.types import PodInfo, RowIndex
 
@@ -53,6 +54,41 @@ class Decision:
     diagnosis: Diagnosis | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A node chosen among several feasible ones. Valid only while its observer is told: it reads the live columns.
+
+    Attributes:
+        outcome: filtered and scored.
+        position: of the chosen node in the outcome's arrays.
+    """
+
+    framework: Framework
+    snapshot: Snapshot
+    state: CycleState
+    pod: PodInfo
+    outcome: Outcome
+    position: int
+
+    def node_name(self, position: int) -> str:
+        """The node at a position of the outcome's arrays."""
+        return self.snapshot.nodes.names[self.outcome.row(position)]
+
+    def shares(self, positions: RowIndex) -> dict[str, list[int]]:
+        """What each plugin gave to the feasible nodes at these positions; see `score_shares`."""
+        return score_shares(self.framework.scores, self.state, self.pod, self.snapshot, self.outcome, positions)
+
+
+class CycleObserver(Protocol):
+    """Hears of each attempt as it is made. Explains, changes nothing."""
+
+    def chosen(self, choice: Choice) -> None:
+        """A node was chosen among several feasible ones."""
+
+    def decided(self, decision: Decision, plan: PreemptionPlan | None) -> None:
+        """The attempt has come to its end; `plan` if it fits nowhere and room can be made."""
+
+
 Steps: TypeAlias = "Generator[CycleRequest, object, Decision]"
 
 
@@ -69,12 +105,14 @@ class ScheduleAlgorithm:
         rng: Rng,
         recorder: CycleRecorder | None = None,
         sampling: NodeSampling | None = None,
+        observer: CycleObserver | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._framework = framework
         self._rng = rng
         self._recorder = recorder or SilentRecorder()
         self._sampling = sampling or NodeSampling()
+        self._observer = observer
 
     def predicates(self) -> tuple[str, ...]:
         """Names of the active filter plugins, in order."""
@@ -134,7 +172,10 @@ class ScheduleAlgorithm:
             framework.evaluations.score(state, pod, snapshot, outcome)
             self._record("Score", "Success", started)
         # 5. Select the host.
-        decision.node_name = self._select_host(outcome)
+        position = self._select_host(outcome)
+        decision.node_name = snapshot.nodes.names[outcome.row(position)]
+        if self._observer is not None and feasible > 1:
+            self._observer.chosen(Choice(framework, snapshot, state, pod, outcome, position))
         return decision
 
     def evaluate(self, state: CycleState, pod: PodInfo) -> tuple[PreFilterOutcome, FullEvaluation]:
@@ -248,10 +289,8 @@ class ScheduleAlgorithm:
             unschedulable_plugins=frozenset(plugins),
         )
 
-    def _select_host(self, outcome: Outcome) -> str:
-        best = outcome.best or BestRows()
-        position = best.draw(outcome.totals, self._rng)
-        return self._snapshot.nodes.names[outcome.row(position)]
+    def _select_host(self, outcome: Outcome) -> int:
+        return (outcome.best or BestRows()).draw(outcome.totals, self._rng)
 
     def _record(self, extension_point: str, status: str, started: float) -> None:
         seconds = self._recorder.clock() - started

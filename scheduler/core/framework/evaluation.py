@@ -178,7 +178,7 @@ class RowEvaluations:
         self._filters = tuple(enumerate(filters))
         self._scores = tuple(scores)
         self._filters_by = {d: tuple(f for f in self._filters if f[1].depends is d) for d in Depends}
-        self._scores_by = {d: tuple(s for s in self._scores if _scored_by(s.plugin) is d) for d in Depends}
+        self._scores_by = {d: tuple(s for s in self._scores if scored_by(s.plugin) is d) for d in Depends}
         self._parts: KeptResults[Hashable, NodePart] = KeptResults(limit_bytes)
         self._wholes: KeptResults[Hashable, Whole] = KeptResults(limit_bytes)
 
@@ -558,7 +558,7 @@ def _measure(
     recorder.plugin(plugin.name, extension_point, status, recorder.clock() - started)
 
 
-def _scored_by(plugin: ScorePlugin) -> Depends:
+def scored_by(plugin: ScorePlugin) -> Depends:
     """What a plugin's part in the totals depends on.
 
     Scores that change with a placement and are normalised change for every node with it: nothing can be kept of them.

@@ -33,6 +33,7 @@ from scheduler.core.framework.evaluation import FEASIBLE, INFEASIBLE, NO_NODE, F
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
+from scheduler.core.framework.score_shares import score_shares
 from scheduler.core.framework.types import PodInfo
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.core.cluster_life import (
@@ -97,7 +98,7 @@ SOME_CLUSTERS: Final = st.sampled_from([2, 5, 9, NODES]).flatmap(
 @settings(max_examples=30, deadline=None)
 @given(SOME_CLUSTERS, TURNS)
 def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Turn]) -> None:
-    """Verdicts, statuses and the ranking of nodes are those of a process that starts now."""
+    """Verdicts, statuses, the ranking of nodes and what makes their totals are those of a process that starts now."""
     life = ClusterLife()
     for name, node in zip(node_names(NODES), nodes, strict=False):
         life.write_node(node, name)
@@ -114,6 +115,7 @@ def test_kept_answers_equal_fresh_ones(nodes: list[NodeBuilder], turns: list[Tur
             for framework in frameworks:
                 anew = evaluate_anew(framework, pod, fresh_snapshot)
                 assert ranking(framework, pod, snapshot) == by_node(anew, fresh_snapshot, framework, pod)
+                assert shares(framework, pod, snapshot) == by_plugin(anew, fresh_snapshot)
 
 
 def test_pods_that_read_alike_now_may_not_do_so_later() -> None:
@@ -175,6 +177,26 @@ def ranking(framework: Framework, pod: PodInfo, snapshot: Snapshot) -> dict[str,
     kept = framework.evaluations.filter(CycleState(), pod, snapshot, frozenset())
     framework.evaluations.score(CycleState(), pod, snapshot, kept)
     return by_node(kept, snapshot, framework, pod)
+
+
+def shares(framework: Framework, pod: PodInfo, snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    """What each plugin gives to each feasible node, taken from what is kept."""
+    state = CycleState()
+    kept = framework.evaluations.filter(state, pod, snapshot, frozenset())
+    framework.evaluations.score(state, pod, snapshot, kept)
+    rows = np.flatnonzero(kept.totals >= 0)
+    names = [snapshot.nodes.names[row] for row in rows.tolist()]
+    by_name = score_shares(framework.scores, state, pod, snapshot, kept, rows)
+    return {plugin: dict(zip(names, scores, strict=True)) for plugin, scores in by_name.items()}
+
+
+def by_plugin(anew: FullEvaluation, snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    """The same from a full evaluation."""
+    rows = np.flatnonzero(anew.totals >= 0).tolist()
+    return {
+        plugin: {snapshot.nodes.names[row]: int(scores[row]) for row in rows}
+        for plugin, scores in anew.weighted.items()
+    }
 
 
 def evaluate_anew(framework: Framework, pod: PodInfo, snapshot: Snapshot) -> FullEvaluation:
