@@ -173,7 +173,12 @@ def _assemble(options: RunOptions, writer: PodWriter, metrics: Metrics, schedule
         on_active=scheduler.wake,
         clock=time.monotonic,
     )
-    metrics.watch_gauges(lambda: SchedulerGauges(**core.queue.pending_counts(), **core.cluster.cache.sizes()))
+
+    def gauges() -> SchedulerGauges:
+        counts = {**core.queue.pending_counts(), **core.cluster.cache.sizes()}
+        return SchedulerGauges(**counts, inflight_events=core.queue.in_flight_counts())
+
+    metrics.watch_gauges(gauges)
     return core
 
 

@@ -83,6 +83,8 @@ def assemble(
         record_incoming=metrics.pod_queued,
         report_fault=report_fault,
         on_active=on_active,
+        hint_signatures={name: framework.hint_signatures() for name, framework in frameworks.items()},
+        hint_recorder=metrics,
         initial_backoff_seconds=configuration.pod_initial_backoff_seconds,
         max_backoff_seconds=configuration.pod_max_backoff_seconds,
     )

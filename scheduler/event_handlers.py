@@ -41,6 +41,7 @@ from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
+    ASSIGNED_POD_UPDATE_LABEL,
     NODE_ADD,
     NODE_DELETE,
     UNSCHEDULED_POD_ADD,
@@ -151,17 +152,24 @@ class EventHandlers:
         state = self._cache.pod_state(uid)
         if state is not None:
             self._cache.remove_pod(uid)
-            self._move(ASSIGNED_POD_DELETE, state.pod, None)
+            self._move(ASSIGNED_POD_DELETE, state.pod.on_node(state.node_name), None)
         elif nominated is not None:
-            self._move(ASSIGNED_POD_DELETE, parse_pod(pod), None)
+            self._move(ASSIGNED_POD_DELETE, parse_pod(pod).nominated_to(nominated), None)
 
     def _assigned(self, info: PodInfo, node_name: str) -> None:
         self._queue.delete(info.uid)
         held = self._nominator.remove(info.uid)
+        assumed = self._cache.pod_state(info.uid)
+        left, before = (assumed.node_name, assumed.pod) if assumed is not None else (node_name, info)
         self._cache.add_pod(info, node_name)
         self._move(ASSIGNED_POD_ADD, None, info)
         if held is not None and held != node_name:
-            self._move(ASSIGNED_POD_DELETE, info, None)
+            self._move(ASSIGNED_POD_DELETE, info.nominated_to(held), None)
+        if left != node_name:
+            self._move(ASSIGNED_POD_DELETE, before.on_node(left), None)
+        elif before.pod.metadata.labels != info.pod.metadata.labels:
+            # It was assumed with labels that have changed since: others may have been turned away for those.
+            self._move(ASSIGNED_POD_UPDATE_LABEL, before.on_node(left), info)
 
     def _assigned_updated(self, new: PodInfo, node_name: str) -> None:
         state = self._cache.pod_state(new.uid)
@@ -201,7 +209,7 @@ class EventHandlers:
             self._nominator.remove(new.uid)
         if held is not None and wanted != held:
             # The room it held may be had by others.
-            self._move(ASSIGNED_POD_DELETE, new, None)
+            self._move(ASSIGNED_POD_DELETE, new.nominated_to(held), None)
 
     # --- nodes
 
@@ -282,7 +290,11 @@ def node_update_events(old: Node, new: Node) -> Iterable[ClusterEvent]:
     # A cordon is a taint to those who wait for it to go.
     if old.spec != new.spec:
         yield _NODE_EVENTS[Action.UPDATE_NODE_TAINT]
-    if old.status.conditions != new.status.conditions:
+    if _condition_statuses(old) != _condition_statuses(new):
         yield _NODE_EVENTS[Action.UPDATE_NODE_CONDITION]
     if old.status.declared_features != new.status.declared_features:
         yield _NODE_EVENTS[Action.UPDATE_NODE_DECLARED_FEATURE]
+
+
+def _condition_statuses(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions or ()}

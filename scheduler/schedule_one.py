@@ -170,7 +170,7 @@ class ScheduleOne:
             self._observer.decided(decision, plan)
         self._metrics.algorithm(self._clock() - started)
         if held is not None and held != (decision.node_name or self._nominator.node_of(pod.uid)):
-            self._room_is_free(pod)
+            self._room_is_free(pod, held, except_uid=pod.uid)
         if decision.node_name is None:
             self._fail_unschedulable(queued, decision, plan, started)
             return
@@ -211,9 +211,10 @@ class ScheduleOne:
     def _algorithm(self, pod: PodInfo) -> ScheduleAlgorithm:
         return self.profiles.algorithm(pod.pod.spec.scheduler_name or "")
 
-    def _room_is_free(self, pod: PodInfo) -> None:
-        """The room that was held for a pod in flight is held no more: others may have it."""
-        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, self._clock(), except_uid=pod.uid)
+    def _room_is_free(self, pod: PodInfo, node_name: str, *, except_uid: str) -> None:
+        """The room that was held for a nominated pod is held no more: others may have it, but for whose doing it is."""
+        left = pod.nominated_to(node_name)
+        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, left, None, self._clock(), except_uid=except_uid)
 
     # --- binding cycle
 
@@ -268,7 +269,7 @@ class ScheduleOne:
         if nominated and pod.uid in self._queue:
             self._nominator.add(pod, nominated)
         self._queue.move_all_to_active_or_backoff(
-            ASSIGNED_POD_DELETE, pod, None, self._clock(), except_uid=pod.uid if rejected else ""
+            ASSIGNED_POD_DELETE, pod.on_node(node_name), None, self._clock(), except_uid=pod.uid if rejected else ""
         )
 
     # --- 9. failure
@@ -286,13 +287,15 @@ class ScheduleOne:
             self._requeue(queued, UNSCHEDULABLE, diagnosis.message(), clear_nomination=decision.clears_nomination)
             return
         self._queue.activate((other.uid for other in plan.withdrawn), self._clock())
+        for other in plan.withdrawn:
+            self._room_is_free(other, plan.node_name, except_uid=queued.uid)
         self._spawn(self._preemption_cycle(queued, plan, diagnosis.message()))
 
     async def _preemption_cycle(self, queued: QueuedPodInfo, plan: PreemptionPlan, message: str) -> None:
         """The plan is carried out while other pods are scheduled; a task of its own."""
         try:
             if not await self._preemption.carry_out(plan, _pod_scheduled_false(UNSCHEDULABLE, message)):
-                self._room_is_free(queued.pod_info)
+                self._room_is_free(queued.pod_info, plan.node_name, except_uid=queued.uid)
         except Exception as fault:  # noqa: BLE001 - whatever it is, what was done stays, and the next attempt completes it
             self._metrics.cycle_errors.labels().inc()
             self._log.error("preemption failed", pod=queued.pod_info.key, node=plan.node_name, exc_info=fault)

@@ -10,8 +10,9 @@ frequent, keep the bound child of the public instrument (`metrics.event_handling
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -38,7 +39,7 @@ class AttemptResult(StrEnum):
 
 
 class SchedulerGauges(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods are in each part of the queue, and what the cache holds, at one moment."""
+    """How many pods are in each part of the queue, what it keeps for attempts under way, and what the cache holds."""
 
     active: int = 0
     backoff: int = 0
@@ -47,6 +48,7 @@ class SchedulerGauges(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 0
     pods: int = 0
     assumed_pods: int = 0
+    inflight_events: Mapping[str, int] = MappingProxyType({})
 
 
 class Metrics:
@@ -138,6 +140,13 @@ class Metrics:
             self.registry,
             ("queue", "event"),
         )
+        self.queueing_hint_execution_duration = Histogram(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "[ALPHA] Duration for running a queueing hint function of a plugin.",
+            self.registry,
+            exponential_buckets(0.00001, 1.5, 20),
+            ("plugin", "event", "hint"),
+        )
         self.event_handling_duration = Histogram(
             "scheduler_event_handling_duration_seconds",
             "[ALPHA] Event handling latency in seconds.",
@@ -216,6 +225,10 @@ class Metrics:
         """A pod entered a part of the queue (`active`, `backoff`, `unschedulable`) because of an event."""
         self.queue_incoming_pods.labels(queue, event).inc()
 
+    def queueing_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        """A plugin's hint was asked about an event for one kind of waiting pods."""
+        self.queueing_hint_execution_duration.labels(plugin, event, hint).observe(seconds)
+
     def event_handled(self, event: str, seconds: float) -> None:
         """A cluster event was taken into the cache and the queue."""
         self.event_handling_duration.labels(event).observe(seconds)
@@ -280,7 +293,7 @@ class RequestMetrics:
 
 
 class _GaugeCollector(Collector):
-    """pending_pods and cache_size, counted when they are scraped; all 0 until someone can count."""
+    """pending_pods, inflight_events and cache_size, counted when they are scraped; all 0 until someone can count."""
 
     def __init__(self) -> None:
         self.read: Callable[[], SchedulerGauges] = SchedulerGauges
@@ -300,6 +313,14 @@ class _GaugeCollector(Collector):
         for queue in ("active", "backoff", "unschedulable", "gated"):
             pending.add_metric((queue,), getattr(now, queue))
         yield pending
+        in_flight = GaugeMetricFamily(
+            "scheduler_inflight_events",
+            "[ALPHA] Number of events currently tracked in the scheduling queue.",
+            labels=("event",),
+        )
+        for event, number in now.inflight_events.items():
+            in_flight.add_metric((event,), number)
+        yield in_flight
         size = GaugeMetricFamily(
             "scheduler_cache_size",
             "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",

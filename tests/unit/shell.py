@@ -223,6 +223,8 @@ class Shell:
             record_incoming=self.metrics.pod_queued,
             report_fault=self.faults.append,
             on_active=lambda: self.on_active(),
+            hint_signatures={"podium": framework.hint_signatures()},
+            hint_recorder=self.metrics,
         )
         self.handlers = EventHandlers(
             self.cluster,

@@ -7,6 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.api.types import Node, Pod
+from scheduler.core.framework.events import ClusterEvent
+from scheduler.core.framework.types import PodInfo
 from scheduler.core.queue.entry import Place
 from scheduler.event_handlers import node_update_events, same_for_scheduling
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -411,3 +413,71 @@ async def test_a_node_that_vanishes_takes_its_nominations_along(shell: Shell) ->
     shell.decide_next()
     assert shell.nominator.node_of(_BOSS_UID) == "n2"
     await shell.finish_binding()
+
+
+# --- what events tell of a pod that held room
+
+_MOVED: dict[str, tuple[Callable[[Shell], None], list[tuple[str, str | None]]]] = {
+    "deleted from its node": (
+        lambda shell: shell.handlers.pod_deleted(_POD.node("n1").obj()),
+        [("AssignedPodDelete", "n1")],
+    ),
+    "deleted, though it names another node": (
+        lambda shell: shell.handlers.pod_deleted(_POD.obj()),
+        [("AssignedPodDelete", "n1")],
+    ),
+    "bound by another to another node": (
+        lambda shell: shell.handlers.pod_updated(_POD.obj(), _POD.node("n2").obj()),
+        [("AssignedPodAdd", "n2"), ("AssignedPodDelete", "n1")],
+    ),
+    "bound as it was assumed": (
+        lambda shell: shell.handlers.pod_updated(_POD.obj(), _POD.node("n1").obj()),
+        [("AssignedPodAdd", "n1")],
+    ),
+    "bound with labels that are newer": (
+        lambda shell: shell.handlers.pod_updated(_POD.obj(), _POD.label(a="b").node("n1").obj()),
+        [("AssignedPodAdd", "n1"), ("AssignedPodUpdatePodLabel", "n1")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("happen", "expected"), _MOVED.values(), ids=_MOVED)
+async def test_events_name_the_node_that_an_assumed_pod_held(
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+    happen: Callable[[Shell], None],
+    expected: list[tuple[str, str | None]],
+) -> None:
+    """Also where the pod itself does not name it: who waits for that node's room must be able to tell."""
+    shell.see(_NODE.obj(), _POD.obj())
+    shell.decide_next()
+    await shell.finish_binding()
+    told = moves(shell, monkeypatch)
+    happen(shell)
+    assert told == expected
+
+
+@pytest.mark.parametrize("end", _ENDS.values(), ids=_ENDS)
+async def test_events_name_the_node_that_a_nominated_pod_held(
+    monkeypatch: pytest.MonkeyPatch, end: Callable[[Shell], None]
+) -> None:
+    """Whatever its status says by then, and wherever it is."""
+    shell = waiting_shell()
+    told = moves(shell, monkeypatch)
+    end(shell)
+    assert ("AssignedPodDelete", "n1") in told
+
+
+def moves(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """The events about pods from now on: label, and the node that the event says was or is held."""
+    told: list[tuple[str, str | None]] = []
+    move = shell.queue.move_all_to_active_or_backoff
+
+    def watched(event: ClusterEvent, old: object, new: object, now: float) -> None:
+        pod = new or old
+        assert isinstance(pod, PodInfo)
+        told.append((event.label, pod.held_node))
+        move(event, old, new, now)
+
+    monkeypatch.setattr(shell.queue, "move_all_to_active_or_backoff", watched)
+    return told

@@ -7,13 +7,13 @@ rejected it registered. The label of an event is kube-scheduler's metric label.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from enum import Enum, IntFlag
+from enum import Enum, IntFlag, StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from scheduler.core.framework.types import QueuedPodInfo
+    from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 
 
 class EventResource(Enum):
@@ -54,9 +54,10 @@ class Action(IntFlag):
     UPDATE_POD_TOLERATION = 1 << 9
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
     UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 11
-    UPDATE_OTHER = 1 << 12
-    UPDATE = (1 << 13) - 1 - 3
-    ALL = (1 << 13) - 1
+    UPDATE_POD_SCALE_UP = 1 << 12
+    UPDATE_OTHER = 1 << 13
+    UPDATE = (1 << 14) - 1 - 3
+    ALL = (1 << 14) - 1
 
 
 _ACTION_LABELS = {
@@ -69,6 +70,7 @@ _ACTION_LABELS = {
     Action.UPDATE_NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
     Action.UPDATE_POD_LABEL: "UpdatePodLabel",
     Action.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
+    Action.UPDATE_POD_SCALE_UP: "UpdatePodScaleUp",
     Action.UPDATE_POD_TOLERATION: "UpdatePodToleration",
     Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
     Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "UpdatePodGeneratedResourceClaim",
@@ -102,15 +104,30 @@ class ClusterEvent:
 
 
 QueueingHint: TypeAlias = "Callable[[QueuedPodInfo, object | None, object | None], bool]"
+HintSignature: TypeAlias = "Callable[[PodInfo], Hashable | None]"
+"""`Plugin.hint_signature`."""
+
+
+class HintResult(StrEnum):
+    """What a hint came to, as the label `hint` of its metric spells it; an error wakes the pod as Queue does."""
+
+    QUEUE = "Queue"
+    SKIP = "QueueSkip"
+    ERROR = "Error"
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredEvent:
     """An event a plugin asks for, and how to tell whether one of them helps a certain pod.
 
+    A hint speaks for its plugin alone: of each node only the first plugin that rejects it is recorded, so the one that
+    is recorded must say yes whenever the event makes *it* accept a node (or may let preemption clear one), whatever
+    others think of that node. It may compare the object before and after, or look at the live state of the cluster: it
+    is asked right after the event was taken in, or, for a pod in flight, when its attempt has failed.
+
     Attributes:
-        hint: asked with the waiting pod and the object before and after the event; True wakes the pod.
-            None wakes it at every matching event.
+        hint: asked with the waiting pod and the object before and after the event (`PodInfo` for pods, with the node
+            that a deleted one held as `held_node`); True wakes the pod. None wakes it at every matching event.
     """
 
     event: ClusterEvent
@@ -123,6 +140,7 @@ UNSCHEDULED_POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, Action.ADD)
 UNSCHEDULED_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, Action.UPDATE_OTHER)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE)
+ASSIGNED_POD_UPDATE_LABEL = ClusterEvent(EventResource.ASSIGNED_POD, Action.UPDATE_POD_LABEL)
 NODE_ADD = ClusterEvent(EventResource.NODE, Action.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, Action.DELETE)
 
@@ -130,3 +148,6 @@ NODE_DELETE = ClusterEvent(EventResource.NODE, Action.DELETE)
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
+
+POD_POPPED = "PodPopped"
+"""Stands for an attempt under way among the labels of events in flight."""

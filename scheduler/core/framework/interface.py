@@ -66,6 +66,15 @@ class Plugin(ABC):
         """
         return (_ANY_EVENT,)
 
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """What of a waiting pod the plugin's hints read; None, the default, has each pod asked about by itself.
+
+        Waiting pods of equal signature are asked about as one, so that an event costs a call for each kind of pod and
+        not for each pod. Called when the pod is parked or changes; as the pod is alive while it is parked, identities
+        of shared parts may be part of it. Hints of TARGET_POD events are about one pod and may read what they like.
+        """
+        return None
+
 
 class PreEnqueuePlugin(Plugin):
     """Holds pods back from the active queue."""

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from scheduler.core.framework.events import HintResult
+
 
 class CycleRecorder(Protocol):
     """Receives durations. One per process; called on the scheduling loop only."""
@@ -19,6 +21,16 @@ class CycleRecorder(Protocol):
         """Preemption was asked to make room for a pod."""
 
 
+class HintRecorder(Protocol):
+    """Receives how long queueing hints take. One per process; called on the scheduling loop only."""
+
+    def clock(self) -> float:
+        """Monotonic seconds, for differences only."""
+
+    def queueing_hint(self, plugin: str, event: str, hint: HintResult, seconds: float) -> None:
+        """A plugin's hint was asked about an event; `event` is its label."""
+
+
 class SilentRecorder:
     """Records nothing: simulate, replay and tests."""
 
@@ -33,4 +45,7 @@ class SilentRecorder:
         """Dropped."""
 
     def preemption_attempt(self) -> None:
+        """Dropped."""
+
+    def queueing_hint(self, plugin: str, event: str, hint: HintResult, seconds: float) -> None:
         """Dropped."""

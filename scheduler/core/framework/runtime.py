@@ -11,7 +11,7 @@ from scheduler.config.resolution import ProfilePlugins
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import left_out_status
 from scheduler.core.framework.evaluation import RowEvaluations, ScorePart
-from scheduler.core.framework.events import RegisteredEvent
+from scheduler.core.framework.events import HintSignature, RegisteredEvent
 from scheduler.core.framework.interface import (
     BindPlugin,
     Depends,
@@ -132,6 +132,10 @@ class Framework:
     def registered_events(self) -> dict[str, Sequence[RegisteredEvent]]:
         """The events each plugin asks for, by plugin name."""
         return {name: tuple(plugin.events_to_register()) for name, plugin in self._made.items()}
+
+    def hint_signatures(self) -> dict[str, HintSignature]:
+        """What the hints of each plugin read of a pod, by plugin name."""
+        return {name: plugin.hint_signature for name, plugin in self._made.items()}
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """None lets the pod into the active queue; else the status of the first plugin that holds it.

@@ -1,8 +1,9 @@
 """Pods as the core sees them: parsed once, shared, and in the queue."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -36,6 +37,27 @@ class PodInfo:
     def name(self) -> str:
         """The pod's name within its namespace."""
         return self.pod.metadata.name
+
+    @property
+    def held_node(self) -> str | None:
+        """The node on which the pod holds room, as its object says: the one it is on, else the one it is nominated to.
+
+        That is so in the events that tell that a pod has left; elsewhere cache and nominator know better.
+        """
+        return self.pod.spec.node_name or self.pod.status.nominated_node_name
+
+    def on_node(self, node_name: str) -> "PodInfo":
+        """The pod with that node as its own: one that is only assumed there does not name it."""
+        if self.pod.spec.node_name == node_name:
+            return self
+        spec = msgspec.structs.replace(self.pod.spec, node_name=node_name)
+        return replace(self, pod=msgspec.structs.replace(self.pod, spec=spec))
+
+    def nominated_to(self, node_name: str) -> "PodInfo":
+        """The pod as nominated to that node and on none, whatever has become of it since."""
+        spec = msgspec.structs.replace(self.pod.spec, node_name=None)
+        status = msgspec.structs.replace(self.pod.status, nominated_node_name=node_name)
+        return replace(self, pod=msgspec.structs.replace(self.pod, spec=spec, status=status))
 
 
 @dataclass(slots=True, eq=False)

@@ -1,5 +1,6 @@
 """What the scheduling queue keeps of each pod it knows."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -24,7 +25,7 @@ class Entry:
         place: where it is; of a new entry, where it is on its way to.
         ticket: number of its item in the heap that holds it, 0 outside of heaps.
         parked_since: when it became unschedulable or gated (monotonic seconds).
-        parked_under: the index keys by which an event finds it while unschedulable or gated.
+        parked_under: the plugins, and for each the group, by which an event finds it while unschedulable or gated.
         newest: the pod as updated during the attempt under way, None if it was not.
     """
 
@@ -32,5 +33,5 @@ class Entry:
     place: Place = Place.ACTIVE
     ticket: int = 0
     parked_since: float = 0.0
-    parked_under: tuple[tuple[str, str], ...] = ()
+    parked_under: tuple[tuple[tuple[str, str], Hashable], ...] = ()
     newest: PodInfo | None = None

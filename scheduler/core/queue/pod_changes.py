@@ -9,6 +9,7 @@ _EVENTS = {
         for action in (
             Action.UPDATE_POD_LABEL,
             Action.UPDATE_POD_SCALE_DOWN,
+            Action.UPDATE_POD_SCALE_UP,
             Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
             Action.UPDATE_POD_TOLERATION,
             Action.UPDATE_OTHER,
@@ -30,8 +31,11 @@ def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tu
     changed: list[ClusterEvent] = []
     if (old.pod.metadata.labels or {}) != (new.pod.metadata.labels or {}):
         changed.append(events[Action.UPDATE_POD_LABEL])
-    if _scaled_down(old, new):
-        changed.append(events[Action.UPDATE_POD_SCALE_DOWN])
+    if old.requests is not new.requests:
+        if _asks_less(new, old):
+            changed.append(events[Action.UPDATE_POD_SCALE_DOWN])
+        if _asks_less(old, new):
+            changed.append(events[Action.UPDATE_POD_SCALE_UP])
     if old.pod.spec.scheduling_gates and not new.pod.spec.scheduling_gates:
         changed.append(events[Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED])
     if (old.pod.spec.tolerations or ()) != (new.pod.spec.tolerations or ()):
@@ -39,7 +43,6 @@ def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tu
     return tuple(changed) or (events[Action.UPDATE_OTHER],)
 
 
-def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
-    return old.requests is not new.requests and any(
-        new.requests.get(name) < amount for name, amount in old.requests.amounts
-    )
+def _asks_less(less: PodInfo, more: PodInfo) -> bool:
+    """Whether the one asks less than the other of some resource."""
+    return any(less.requests.get(name) < amount for name, amount in more.requests.amounts)

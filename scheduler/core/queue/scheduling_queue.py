@@ -37,8 +37,9 @@ flush timers. A pod in flight stays known until its attempt, binding included, h
 deleted meanwhile is never put back, and one updated meanwhile comes back as it is now.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 
 from scheduler.core.framework.events import (
     BACKOFF_COMPLETE,
@@ -49,19 +50,22 @@ from scheduler.core.framework.events import (
     UNSCHEDULED_POD_ADD,
     ClusterEvent,
     EventResource,
+    HintSignature,
     RegisteredEvent,
 )
+from scheduler.core.framework.recorder import HintRecorder, SilentRecorder
 from scheduler.core.framework.status import Code, PluginError, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 from scheduler.core.queue.backoff import BackoffQueue
 from scheduler.core.queue.entry import Entry, Place
-from scheduler.core.queue.event_registry import EventRegistry, Occurrence, Requeue
+from scheduler.core.queue.event_registry import EventRegistry, Occurrence, PluginKey, Requeue
 from scheduler.core.queue.in_flight import InFlight
 from scheduler.core.queue.lazy_heap import LazyHeap, SortKey
 from scheduler.core.queue.parking import Parking
 from scheduler.core.queue.pod_changes import pod_update_events
 
 _NO_PLUGINS: frozenset[str] = frozenset()
+_SILENT = SilentRecorder()
 
 
 class SchedulingQueue:
@@ -76,6 +80,8 @@ class SchedulingQueue:
         record_incoming: Callable[[str, str], None],
         report_fault: Callable[[PluginError], None],
         on_active: Callable[[], None],
+        hint_signatures: Mapping[str, Mapping[str, HintSignature]] = MappingProxyType({}),
+        hint_recorder: HintRecorder = _SILENT,
         initial_backoff_seconds: float = 1.0,
         max_backoff_seconds: float = 10.0,
         max_in_unschedulable_seconds: float = 300.0,
@@ -91,6 +97,9 @@ class SchedulingQueue:
             record_incoming: counts an entry, called with the queue (active, backoff, unschedulable) and the label.
             report_fault: hears of each failure of a PreEnqueue plugin or a queueing hint.
             on_active: called when `pop` would give a pod again after it would have given none. Only wakes the loop up.
+            hint_signatures: by schedulerName, then plugin name, what the plugin's hints read of a pod. Pods rejected by
+                a plugin that is not named here are asked about one by one.
+            hint_recorder: told of each call of a hint.
             initial_backoff_seconds: back-off after the first failure; doubles with each further one.
             max_backoff_seconds: longest back-off; 0 means none.
             max_in_unschedulable_seconds: a pod that waited longer is tried again without an event.
@@ -101,7 +110,7 @@ class SchedulingQueue:
         self._backoff = BackoffQueue(tickets, initial_backoff_seconds, max_backoff_seconds)
         self._parking = Parking()
         self._in_flight = InFlight()
-        self._registry = EventRegistry(registered_events, report_fault)
+        self._registry = EventRegistry(registered_events, hint_signatures, hint_recorder, report_fault)
         self._pre_enqueue = pre_enqueue
         self._sort_key = sort_key
         self._record_incoming = record_incoming
@@ -135,8 +144,11 @@ class SchedulingQueue:
         elif entry.place in (Place.UNSCHEDULABLE, Place.GATED):
             old, entry.queued.pod_info = entry.queued.pod_info, pod_info
             for occurrence in self._own_events(old, pod_info):
-                if self._wake(entry, occurrence, now):
-                    break
+                verdict = self._registry.verdict(entry.queued, occurrence)
+                if verdict is not Requeue.SKIP:
+                    self._wake(entry, verdict, occurrence, now)
+                    return
+            self._parking.replace_keys(entry, self._keys(entry))
         else:
             self._replace_in_heap(entry, pod_info)
 
@@ -161,9 +173,8 @@ class SchedulingQueue:
         """
         occurrence = self._registry.occurrence(event, old, new)
         occurrence.excluded_uid = except_uid
-        wildcard = event.resource is EventResource.WILDCARD
-        for entry in self._parking.all() if wildcard else self._parking.held_by(occurrence.matched):
-            self._wake(entry, occurrence, now)
+        for entry, verdict in self._helped_by(occurrence).items():
+            self._wake(entry, verdict, occurrence, now)
         self._in_flight.record(occurrence)
 
     def clear(self) -> None:
@@ -280,6 +291,10 @@ class SchedulingQueue:
             "gated": len(self._parking.gated),
         }
 
+    def in_flight_counts(self) -> dict[str, int]:
+        """What is kept for attempts under way, by the `event` label of `inflight_events`."""
+        return self._in_flight.counts()
+
     def snapshot(self) -> dict[Place, list[QueuedPodInfo]]:
         """Every known pod by its place, those of the active queue in order. Sorts: for dumps only."""
         in_flight = (entry for entry in self._entries.values() if entry.place is Place.IN_FLIGHT)
@@ -298,12 +313,11 @@ class SchedulingQueue:
         """Place an entry that is in no structure where the verdict says, unless PreEnqueue holds it."""
         queued = entry.queued
         if verdict is Requeue.SKIP:
-            plugins = queued.unschedulable_plugins | queued.pending_plugins
-            self._park(entry, Place.UNSCHEDULABLE, plugins, label, now)
+            self._park(entry, Place.UNSCHEDULABLE, label, now)
         elif status := self._holds(queued.pod_info):
             queued.gating_plugin = status.plugin
             queued.unschedulable_plugins |= {status.plugin}
-            self._park(entry, Place.GATED, (status.plugin,), label, now)
+            self._park(entry, Place.GATED, label, now)
         else:
             queued.gating_plugin = ""
             if verdict is Requeue.AFTER_BACKOFF and now < queued.backoff_until:
@@ -330,12 +344,18 @@ class SchedulingQueue:
         if idle and self._backoff.rejected.live:
             self._on_active()
 
-    def _park(self, entry: Entry, place: Place, plugins: Iterable[str], label: str, now: float) -> None:
+    def _park(self, entry: Entry, place: Place, label: str, now: float) -> None:
         if entry.place is not place:
             self._record_incoming("unschedulable", label)
         entry.place = place
-        scheduler_name = entry.queued.pod_info.pod.spec.scheduler_name or ""
-        self._parking.add(entry, self._registry.keys(scheduler_name, plugins), now)
+        self._parking.add(entry, self._keys(entry), now)
+
+    def _keys(self, entry: Entry) -> Mapping[PluginKey, Hashable | None]:
+        """The plugins under which an event finds the entry, parked or about to be."""
+        queued = entry.queued
+        if entry.place is Place.GATED:
+            return self._registry.keys(queued, (queued.gating_plugin,))
+        return self._registry.keys(queued, queued.unschedulable_plugins | queued.pending_plugins)
 
     def _withdraw(self, entry: Entry) -> None:
         if entry.place is Place.ACTIVE:
@@ -367,14 +387,25 @@ class SchedulingQueue:
             self._report_fault(fault)
             return Status.of(Code.ERROR, str(fault), plugin=fault.plugin)
 
-    def _wake(self, entry: Entry, occurrence: Occurrence, now: float) -> bool:
-        """Move a parked entry if the event helps it; whether it does."""
-        verdict = self._registry.verdict(entry.queued, occurrence)
-        if verdict is Requeue.SKIP:
-            return False
+    def _helped_by(self, occurrence: Occurrence) -> dict[Entry, Requeue]:
+        """The parked entries that an event may help; of each group of a plugin's pods one is asked about."""
+        if occurrence.event.resource is EventResource.WILDCARD:
+            return dict.fromkeys(self._parking.all(), Requeue.AFTER_BACKOFF)
+        helped: dict[Entry, Requeue] = {}
+        for key in (*occurrence.matched, *self._registry.unregistered):
+            for group in self._parking.groups_held_by(key):
+                if self._registry.helps(key, next(iter(group.values())).queued, occurrence):
+                    for entry in group.values():
+                        if key[1] in entry.queued.pending_plugins:
+                            helped[entry] = Requeue.IMMEDIATELY
+                        else:
+                            helped.setdefault(entry, Requeue.AFTER_BACKOFF)
+        return helped
+
+    def _wake(self, entry: Entry, verdict: Requeue, occurrence: Occurrence, now: float) -> None:
+        """Move a parked entry that an event helps."""
         self._parking.remove(entry)
         self._requeue(entry, verdict, occurrence.event.label, now)
-        return True
 
     def _attempt_of(self, queued: QueuedPodInfo) -> Entry | None:
         """The entry whose attempt under way `queued` stands for."""

@@ -6,6 +6,7 @@ That names, labels and buckets equal those of the real kube-scheduler is compare
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from scheduler.telemetry.instruments import exponential_buckets
 from scheduler.telemetry.metrics import AttemptResult, Metrics, SchedulerGauges
 
 
@@ -79,13 +80,17 @@ def test_our_own_metrics(metrics: Metrics) -> None:
 def test_gauges_are_read_when_they_are_scraped(metrics: Metrics) -> None:
     """Before anyone can count they are 0; then each scrape asks anew."""
     assert value(metrics, "scheduler_pending_pods", queue="active") == 0
-    readings = iter([SchedulerGauges(active=3, gated=1, nodes=7, assumed_pods=2), SchedulerGauges(active=4)])
+    in_flight = {"PodPopped": 2, "NodeAdd": 9}
+    full = SchedulerGauges(active=3, gated=1, nodes=7, assumed_pods=2, inflight_events=in_flight)
+    readings = iter([full, SchedulerGauges(active=4)])
     metrics.watch_gauges(lambda: next(readings))
     families = {family.name: family for family in metrics.registry.collect()}
     pending = {sample.labels["queue"]: sample.value for sample in families["scheduler_pending_pods"].samples}
     size = {sample.labels["type"]: sample.value for sample in families["scheduler_cache_size"].samples}
     assert pending == {"active": 3, "backoff": 0, "unschedulable": 0, "gated": 1}
+    events = {sample.labels["event"]: sample.value for sample in families["scheduler_inflight_events"].samples}
     assert size == {"nodes": 7, "pods": 0, "assumed_pods": 2}
+    assert events == in_flight
     assert value(metrics, "scheduler_pending_pods", queue="active") == 4
 
 
@@ -121,3 +126,13 @@ def test_two_processes_share_nothing() -> None:
 def test_the_clock_is_the_one_given() -> None:
     """The recorder's clock comes from outside."""
     assert Metrics(clock=lambda: 42.0).clock() == 42.0
+
+
+def test_hints_are_measured_by_plugin_event_and_answer(metrics: Metrics) -> None:
+    """In buckets of kube-scheduler's, which are fine at the lower end."""
+    metrics.queueing_hint("NodePorts", "NodeAdd", "Queue", 0.00002)
+    name = "scheduler_queueing_hint_execution_duration_seconds"
+    labels = {"plugin": "NodePorts", "event": "NodeAdd", "hint": "Queue"}
+    assert value(metrics, f"{name}_count", **labels) == 1
+    assert value(metrics, f"{name}_bucket", **labels, le="1e-05") == 0
+    assert metrics.queueing_hint_execution_duration.buckets == exponential_buckets(0.00001, 1.5, 20)

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from scheduler.api.types import Container, ObjectMeta, Pod, PodSchedulingGate, PodSpec, ResourceRequirements, Toleration
-from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
+from scheduler.core.framework.events import (
+    Action,
+    ClusterEvent,
+    EventResource,
+    HintResult,
+    HintSignature,
+    RegisteredEvent,
+)
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.status import Code, PluginError, Status
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
@@ -74,18 +81,22 @@ class Harness:
 
     Attributes:
         now: the time in monotonic seconds.
+        signatures: what the hints of a plugin read of a pod.
         held: PreEnqueue's answer: names of pods to the plugin that holds them.
         incoming: what was counted: (queue, label).
+        hints: the calls of hints: (plugin, label, what it came to).
         faults: what plugins failed with.
         wakes: how often the loop was woken.
     """
 
     registered: Mapping[str, Mapping[str, Sequence[RegisteredEvent]]] = field(default_factory=lambda: REGISTERED)
+    signatures: Mapping[str, Mapping[str, HintSignature]] = field(default_factory=dict)
     initial_backoff_seconds: float = 1.0
     max_backoff_seconds: float = 10.0
     now: float = 1000.25
     held: dict[str, str | PluginError] = field(default_factory=dict)
     incoming: list[tuple[str, str]] = field(default_factory=list)
+    hints: list[tuple[str, str, str]] = field(default_factory=list)
     faults: list[PluginError] = field(default_factory=list)
     wakes: int = 0
     pre_enqueue_calls: int = 0
@@ -98,6 +109,8 @@ class Harness:
             record_incoming=lambda queue, label: self.incoming.append((queue, label)),
             report_fault=self.faults.append,
             on_active=self._wake,
+            hint_signatures=self.signatures,
+            hint_recorder=self,
             initial_backoff_seconds=self.initial_backoff_seconds,
             max_backoff_seconds=self.max_backoff_seconds,
         )
@@ -110,6 +123,14 @@ class Harness:
         if isinstance(holder, PluginError):
             raise holder
         return None if holder is None else Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "held", plugin=holder)
+
+    def clock(self) -> float:
+        """The clock of a hint's recorder."""
+        return self.now
+
+    def queueing_hint(self, plugin: str, event: str, hint: HintResult, seconds: float) -> None:
+        """Write a call of a hint down."""
+        self.hints.append((plugin, event, hint))
 
     def _wake(self) -> None:
         self.wakes += 1

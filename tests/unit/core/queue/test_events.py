@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scheduler.core.framework.events import (
     UNSCHEDULABLE_TIMEOUT,
     Action,
@@ -14,7 +12,6 @@ from scheduler.core.framework.events import (
 from scheduler.core.framework.status import PluginError
 from scheduler.core.framework.types import QueuedPodInfo
 from scheduler.core.queue.entry import Place
-from scheduler.core.queue.event_registry import EventRegistry, Occurrence, Requeue
 from tests.unit.core.queue.harness import (
     FIT,
     GATES,
@@ -247,24 +244,88 @@ def test_a_gate_the_registry_does_not_know_is_looked_at_on_any_event() -> None:
     assert harness.place_of() is Place.ACTIVE
 
 
-def test_an_event_looks_only_at_pods_of_plugins_that_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+class Asked:
+    """Hints that write down about whom they were asked, and help the pods of these names."""
+
+    def __init__(self, *helped: str) -> None:
+        self.names: list[str] = []
+        self.helped = helped
+        self.registered = {
+            PROFILE: {FIT: (RegisteredEvent(POD_DELETE, self),), TAINTS: (RegisteredEvent(NODE_TAINT, self),)}
+        }
+
+    def __call__(self, queued: QueuedPodInfo, old: object, new: object) -> bool:
+        self.names.append(queued.pod_info.name)
+        return queued.pod_info.name in self.helped
+
+
+def test_an_event_looks_only_at_pods_of_plugins_that_asked_for_it() -> None:
     """With thousands of pods waiting, an event that none of their plugins registered costs nothing per pod."""
-    looked_at: list[str] = []
-    verdict = EventRegistry.verdict
-
-    def watched(registry: EventRegistry, queued: QueuedPodInfo, occurrence: Occurrence) -> Requeue:
-        looked_at.append(queued.pod_info.name)
-        return verdict(registry, queued, occurrence)
-
-    harness = Harness()
+    asked = Asked()
+    harness = Harness(registered=asked.registered)
     for number in range(2000):
         _unschedulable(harness, f"pod-{number}", FIT)
     _unschedulable(harness, "tainted", TAINTS, FIT)
-    monkeypatch.setattr(EventRegistry, "verdict", watched)
 
     harness.event(NODE_LABEL)
-    assert looked_at == []
+    assert asked.names == []
     harness.event(NODE_TAINT)
-    assert looked_at == ["tainted"]
+    assert asked.names == ["tainted"]
     harness.event(POD_DELETE)
-    assert len(looked_at) == 2001
+    assert len(asked.names) == 1 + 2001
+
+
+def test_pods_alike_to_a_plugin_are_asked_about_as_one() -> None:
+    """A hint is called once for all pods of a signature, and its answer goes for all of them."""
+    asked = Asked("small-0")
+    signatures = {PROFILE: {FIT: lambda pod: pod.requests}}
+    harness = Harness(registered=asked.registered, signatures=signatures)
+    for number in range(1000):
+        harness.queue.add(pod_info(f"small-{number}"), harness.now)
+        harness.fail(harness.pop(), FIT)
+        harness.queue.add(pod_info(f"large-{number}", cpu="8"), harness.now)
+        harness.fail(harness.pop(), FIT, TAINTS)
+
+    harness.event(POD_DELETE)
+
+    assert asked.names == ["small-0", "large-0"]
+    assert harness.queue.pending_counts()["backoff"] == 1000
+    assert harness.queue.pending_counts()["unschedulable"] == 1000
+
+
+def test_a_pod_that_changes_is_alike_to_others_than_before() -> None:
+    """What is alike is decided by the pod as it is now; nothing is left behind where it was."""
+    asked = Asked("a")
+    harness = Harness(registered=asked.registered, signatures={PROFILE: {FIT: lambda pod: pod.requests}})
+    for name in ("a", "b"):
+        _unschedulable(harness, name, FIT)
+    harness.queue.update(pod_info("b", cpu="8"), harness.now)
+
+    harness.event(POD_DELETE)
+    assert (harness.place_of("a"), harness.place_of("b")) == (Place.BACKOFF, Place.UNSCHEDULABLE)
+    harness.queue.delete("uid-b")
+    harness.event(POD_DELETE)
+    assert asked.names == ["a", "b"]
+
+
+def test_each_call_of_a_hint_is_measured() -> None:
+    """By plugin, event and what it came to; an event without a hint is not."""
+
+    def broken(queued: QueuedPodInfo, old: object, new: object) -> bool:
+        raise ValueError("no such field")
+
+    asked = Asked("helped")
+    harness = Harness(registered={PROFILE: {**asked.registered[PROFILE], HOLDER: (RegisteredEvent(NODE_ADD, broken),)}})
+    _unschedulable(harness, "helped", FIT)
+    _unschedulable(harness, "not-helped", FIT)
+    _unschedulable(harness, "held", HOLDER)
+
+    harness.event(POD_DELETE)
+    harness.event(NODE_ADD)
+    harness.event(NODE_LABEL)
+
+    assert harness.hints == [
+        (FIT, "AssignedPodDelete", "Queue"),
+        (FIT, "AssignedPodDelete", "QueueSkip"),
+        (HOLDER, "NodeAdd", "Error"),
+    ]

@@ -271,10 +271,12 @@ def test_events_are_kept_only_while_an_attempt_needs_them() -> None:
     in_flight.record(_occurrence())
     in_flight.begin("c")
 
+    assert in_flight.counts() == {"PodPopped": 3, "NodeAdd": 2}
     in_flight.finish("b")
     assert in_flight.recorded == 2
     in_flight.finish("a")
     assert in_flight.recorded == 0
+    assert in_flight.counts() == {"PodPopped": 1, "NodeAdd": 0}
     in_flight.record(_occurrence())
     assert len(list(in_flight.events_during("c"))) == 1
     in_flight.finish("c")

@@ -25,7 +25,7 @@ def _held_items(harness: Harness) -> int:
         + sum(len(heap._items) for heap in heaps)
         + len(parking.unschedulable)
         + len(parking.gated)
-        + sum(len(waiting) for waiting in parking._by_plugin.values())
+        + sum(len(group) for groups in parking._held.values() for group in [*groups.values(), [*groups]])
         + len(queue._in_flight)
         + queue._in_flight.recorded
     )

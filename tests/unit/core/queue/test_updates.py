@@ -107,7 +107,7 @@ def test_an_update_a_gate_did_not_ask_for_does_not_look_at_it() -> None:
         (pod_info(tolerations=TOLERANT), pod_info(tolerations=TOLERANT), ["TargetPodUpdate"]),
         (pod_info(), pod_info(tolerations=TOLERANT), ["TargetPodUpdatePodToleration"]),
         (pod_info(cpu="200m"), pod_info(cpu="100m"), ["TargetPodUpdatePodScaleDown"]),
-        (pod_info(cpu="100m"), pod_info(cpu="200m"), ["TargetPodUpdate"]),
+        (pod_info(cpu="100m"), pod_info(cpu="200m"), ["TargetPodUpdatePodScaleUp"]),
         (pod_info(gates=("a",)), pod_info(), ["TargetPodUpdatePodSchedulingGatesEliminated"]),
         (pod_info(gates=("a", "b")), pod_info(gates=("a",)), ["TargetPodUpdate"]),
         (
