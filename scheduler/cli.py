@@ -1,7 +1,8 @@
-"""The command line: `podium run` and `podium version`.
+"""The command line: `podium run`, `podium config` and `podium version`.
 
-Exit codes: 2 for a command line that cannot be read, 1 for a configuration with faults (all of them listed), else what
-the command returns. What a command needs is imported when it runs, so that `version` and `--help` answer at once.
+Exit codes: 2 for a command line that cannot be read; for a configuration with faults (all of them listed) 1 from `run`
+and 2 from `config`; else what the command returns. What a command needs is imported when it runs, so that `version` and
+`--help` answer at once.
 """
 
 import argparse
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "version":
         sys.stdout.write(f"podium {importlib.metadata.version(_DISTRIBUTION)}\n")
         return 0
+    if options.command == "config":
+        return _check(options) if options.action == "check" else _show(options)
     return _run(options)
 
 
@@ -61,6 +64,44 @@ def _run(options: argparse.Namespace) -> int:
     )
 
 
+def _check(options: argparse.Namespace) -> int:
+    """List what is wrong with a configuration, and what of it has no effect."""
+    from scheduler.config.faults import ConfigurationError
+    from scheduler.config.loading import load_configuration
+
+    try:
+        notes, faults = load_configuration(options.file, take_over=options.take_over).notes, ""
+    except ConfigurationError as error:
+        notes, faults = error.notes, f"{error}\n"
+    sys.stderr.write(faults)
+    sys.stdout.writelines(f"{options.file}: note: {note}\n" for note in notes)
+    if faults:
+        return _USAGE_ERROR
+    sys.stdout.write(f"{options.file}: valid\n")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    """Print the effective configuration, as a file that means the same."""
+    import json
+
+    import yaml
+
+    from scheduler.config.faults import ConfigurationError
+    from scheduler.config.loading import load_configuration
+    from scheduler.config.view import configuration_view
+
+    try:
+        loaded = load_configuration(options.file, take_over=options.take_over)
+    except ConfigurationError as error:
+        sys.stderr.write(f"{error}\n")
+        return _USAGE_ERROR
+    view = configuration_view(loaded.configuration)
+    text = json.dumps(view, indent=2) + "\n" if options.output == "json" else yaml.safe_dump(view, sort_keys=False)
+    sys.stdout.write(text)
+    return 0
+
+
 class _Parser(argparse.ArgumentParser):
     """Tells what is wrong with a command line in one line."""
 
@@ -79,8 +120,46 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_run_flags(run)
+    _add_config(commands)
     commands.add_parser("version", help="print the version", description="Print the version.", allow_abbrev=False)
     return parser
+
+
+def _add_config(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """`config check` and `config show`."""
+    config = commands.add_parser(
+        "config",
+        help="check or show a configuration",
+        description="Read a KubeSchedulerConfiguration v1 without running it.",
+        allow_abbrev=False,
+    )
+    actions = config.add_subparsers(dest="action", required=True, metavar="ACTION", title="actions")
+    check = actions.add_parser(
+        "check",
+        help="list what is wrong with a file",
+        description="List all faults of a configuration, with the way out, and what of it has no effect. Exit code 0 "
+        "when `podium run` takes it, else 2.",
+        allow_abbrev=False,
+    )
+    check.add_argument("file", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration v1, YAML or JSON")
+    show = actions.add_parser(
+        "show",
+        help="print the effective configuration",
+        description="Print a configuration with all defaults filled in. Exit code 2 when it has faults.",
+        allow_abbrev=False,
+    )
+    show.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help="a KubeSchedulerConfiguration v1, YAML or JSON (default: the configuration of `podium run` without one)",
+    )
+    show.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="how to print it (default: %(default)s)"
+    )
+    for action in (check, show):
+        action.add_argument("--take-over", action="store_true", help="as for `podium run`")
 
 
 def _add_run_flags(run: argparse.ArgumentParser) -> None:

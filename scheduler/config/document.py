@@ -56,7 +56,7 @@ def read_file(path: Path) -> bytes:
             data = file.read(MAXIMUM_BYTES + 1)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-        raise ConfigurationError(str(path), [Fault("", reason, "name a readable file with --config")]) from error
+        raise ConfigurationError(str(path), [Fault("", reason, "name a file that can be read")]) from error
     return data
 
 
@@ -83,7 +83,7 @@ def _parse(data: bytes) -> object:
     if len(data) > MAXIMUM_BYTES:
         raise _RefusedError(f"larger than {MAXIMUM_BYTES} bytes, which is no scheduler configuration")
     if not data.strip():
-        raise _RefusedError("empty; write at least apiVersion and kind, or leave --config out to run with the defaults")
+        raise _RefusedError("empty; write at least apiVersion and kind, or leave the file out for the defaults")
     if data.lstrip().startswith(b"{"):
         try:
             # Not msgspec: it keeps the last of two equal keys without a word.
@@ -104,7 +104,7 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _mapping(document: object) -> dict[str, Any]:
     if document is None:
-        raise _RefusedError("empty; write at least apiVersion and kind, or leave --config out to run with the defaults")
+        raise _RefusedError("empty; write at least apiVersion and kind, or leave the file out for the defaults")
     if not isinstance(document, dict):
         raise _RefusedError(f"expected a mapping of fields, got {show(document)}")
     plain: dict[str, Any] = _Unfolding().plain(document, depth=0)

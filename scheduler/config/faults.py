@@ -31,12 +31,16 @@ class Fault:
 
 
 class ConfigurationError(Exception):
-    """A configuration cannot be used. Its text has one line a fault, each starting with the name of the file."""
+    """A configuration cannot be used. Its text has one line a fault, each starting with the name of the file.
 
-    def __init__(self, source: str, faults: Sequence[Fault]) -> None:
+    `notes` are what of the file has no effect, as far as it could be read.
+    """
+
+    def __init__(self, source: str, faults: Sequence[Fault], notes: Sequence[str] = ()) -> None:
         super().__init__("\n".join(f"{source}: {fault}" for fault in faults))
         self.source = source
         self.faults = tuple(faults)
+        self.notes = tuple(notes)
 
 
 def show(value: object) -> str:

@@ -74,12 +74,13 @@ def parse_configuration(
     if not take_over:
         meaning += taken_over(written)
     faults += [fault for fault in meaning if not any(_touch(fault.path, path) for path in fitted.removed)]
+    without_effect = tuple(notes(fitted.value, written, known))
     if faults:
-        raise ConfigurationError(source, faults)
+        raise ConfigurationError(source, faults, without_effect)
     return LoadedConfiguration(
         configuration=effective,
         plugins={str(profile.scheduler_name): resolve_plugins(profile, known) for profile in effective.profiles},
-        notes=tuple(notes(document, written, known)),
+        notes=without_effect,
     )
 
 

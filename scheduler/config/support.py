@@ -57,10 +57,10 @@ def taken_over(written: KubeSchedulerConfiguration) -> Iterator[Fault]:
 def notes(
     document: Mapping[str, Any], written: KubeSchedulerConfiguration, known: Mapping[str, PluginInfo]
 ) -> Iterator[str]:
-    """What of a good configuration has no effect, for the log: one sentence each.
+    """What of a configuration has no effect, for the log: one sentence each.
 
     Args:
-        document: the file's content, which tells what is written.
+        document: the file's content without what does not fit the types, which tells what is written.
         written: the same, typed.
         known: the plugins that exist.
     """
@@ -71,7 +71,7 @@ def notes(
             yield f"{field} has no effect: there is no Go runtime to profile"
     client = document.get("clientConnection", {})
     for field in ("contentType", "acceptContentTypes"):
-        if "json" not in client.get(field, "json"):
+        if "json" not in (client.get(field) or "json"):
             yield f"clientConnection.{field} has no effect: Podium speaks JSON with the API server"
     for index, profile in enumerate(written.profiles):
         for key, plugin_set in plugin_sets(profile.plugins):

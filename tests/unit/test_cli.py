@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from scheduler import cli
+from scheduler.config.loading import load_configuration
 from scheduler.config.run_options import RunOptions
+from scheduler.config.view import configuration_view
 from scheduler.telemetry import logging as telemetry_logging
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -107,7 +110,7 @@ def test_all_faults_of_a_configuration_are_listed(
 def test_a_missing_configuration_is_one_line(started: list[RunOptions], capsys: pytest.CaptureFixture[str]) -> None:
     """A file that is not there is named."""
     assert cli.main(["run", "--config", "/no/such/file"]) == 1
-    expected = "/no/such/file: cannot be read: No such file or directory (name a readable file with --config)\n"
+    expected = "/no/such/file: cannot be read: No such file or directory (name a file that can be read)\n"
     assert capsys.readouterr().err == expected
 
 
@@ -130,6 +133,9 @@ def test_a_missing_configuration_is_one_line(started: list[RunOptions], capsys: 
         (["run", "--identity", "a b"], "argument --identity: 'a b' does not name a replica"),
         (["run", "--identity", "a\nb"], "does not name a replica"),
         (["run", "--identity", "a" * 129], "does not name a replica"),
+        (["config"], "podium config: the following arguments are required: ACTION"),
+        (["config", "check"], "podium config check: the following arguments are required: FILE"),
+        (["config", "show", "-o", "xml"], "podium config show: argument -o/--output: invalid choice: 'xml'"),
         (["version", "--x"], "podium: unrecognized arguments: --x"),
     ],
 )
@@ -154,7 +160,62 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("podium 0.")
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["version"]])
+def test_checking_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is told to be valid, with what has no effect, and the exit code is 0."""
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{HEADER}parallelism: 3\n")
+    assert cli.main(["config", "check", str(config)]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert output.out.splitlines() == [
+        f"{config}: note: parallelism has no effect: plugins work on all nodes at once",
+        f"{config}: valid",
+    ]
+
+
+def test_checking_a_file_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All faults, and what has no effect besides; the exit code is 2, unless --take-over allows the only fault."""
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{HEADER}parallelism: 3\nprofiles: [{{schedulerName: default-scheduler}}]\n")
+    assert cli.main(["config", "check", str(config)]) == 2
+    output = capsys.readouterr()
+    assert output.err.startswith(f"{config}: profiles[0].schedulerName: ")
+    assert output.out == f"{config}: note: parallelism has no effect: plugins work on all nodes at once\n"
+    assert cli.main(["config", "check", "--take-over", str(config)]) == 0
+
+
+@pytest.mark.parametrize("output", ["yaml", "json"])
+def test_what_is_shown_means_the_same(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The effective configuration of a file is printed as a file that is effective as it stands."""
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{HEADER}profiles: [{{schedulerName: batch, percentageOfNodesToScore: 0}}]\n")
+    assert cli.main(["config", "show", str(config), "-o", output]) == 0
+    shown = capsys.readouterr().out
+    config.write_text(shown)
+    assert cli.main(["config", "show", str(config), "-o", output]) == 0
+    assert capsys.readouterr().out == shown
+    assert load_configuration(config).configuration.profiles[0].percentage_of_nodes_to_score == 0
+
+
+def test_the_defaults_are_shown_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are those of `podium run` without a configuration."""
+    assert cli.main(["config", "show"]) == 0
+    shown = yaml.safe_load(capsys.readouterr().out)
+    assert shown == configuration_view(load_configuration(None).configuration)
+
+
+def test_a_file_with_faults_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its faults are told instead, with exit code 2."""
+    config = tmp_path / "config.yaml"
+    config.write_text(f"{HEADER}parallelism: 0\n")
+    assert cli.main(["config", "show", str(config)]) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err) == ("", f"{config}: parallelism: 0 is not above 0\n")
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["config"], ["config", "check"], ["config", "show"], ["version"]], ids=" ".join
+)
 def test_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Help goes to stdout with exit code 0."""
     with pytest.raises(SystemExit) as ended:

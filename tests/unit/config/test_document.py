@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.yaml"
     with pytest.raises(ConfigurationError) as caught:
         read_file(missing)
-    expected = f"{missing}: cannot be read: No such file or directory (name a readable file with --config)"
+    expected = f"{missing}: cannot be read: No such file or directory (name a file that can be read)"
     assert str(caught.value) == expected
 
 
