@@ -126,8 +126,9 @@ def plugin_sets(plugins: Plugins) -> tuple[tuple[str, PluginSet], ...]:
 
 
 def _merge(written: Plugins, known: Mapping[str, PluginInfo]) -> Plugins:
-    """Put the default plugins, which are all at multiPoint, under those of the file."""
-    written_set = written.multi_point
+    """Put the default plugins, which are all at multiPoint, under those of the file; what we lack is left out."""
+    supported = (each for each in written.multi_point.enabled if each.name not in known or known[each.name].supported)
+    written_set = replace(written.multi_point, enabled=tuple(supported))
     disabled = {plugin.name for plugin in written_set.disabled}
     defaults = () if ALL_PLUGINS in disabled else default_plugins(known)
     by_name = {plugin.name: plugin for plugin in written_set.enabled}

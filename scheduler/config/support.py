@@ -74,13 +74,24 @@ def notes(
         if "json" not in (client.get(field) or "json"):
             yield f"clientConnection.{field} has no effect: Podium speaks JSON with the API server"
     for index, profile in enumerate(written.profiles):
-        for key, plugin_set in plugin_sets(profile.plugins):
-            for position, plugin in enumerate(plugin_set.disabled):
-                if plugin.name not in known and plugin.name != ALL_PLUGINS:
-                    path = f"profiles[{index}].plugins.{key}.disabled[{position}]"
-                    text = f"{path} has no effect: no plugin is named {show(plugin.name)}"
-                    hint = did_you_mean(plugin.name, known)
-                    yield f"{text} ({hint})" if hint else text
+        yield from _profile_notes(profile, f"profiles[{index}]", known)
+
+
+def _profile_notes(profile: KubeSchedulerProfile, path: str, known: Mapping[str, PluginInfo]) -> Iterator[str]:
+    for key, plugin_set in plugin_sets(profile.plugins):
+        for position, plugin in enumerate(plugin_set.disabled):
+            if plugin.name not in known and plugin.name != ALL_PLUGINS:
+                place = f"{path}.plugins.{key}.disabled[{position}]"
+                text = f"{place} has no effect: no plugin is named {show(plugin.name)}"
+                hint = did_you_mean(plugin.name, known)
+                yield f"{text} ({hint})" if hint else text
+    missing = [
+        (f"plugins.multiPoint.enabled[{i}]", each.name) for i, each in enumerate(profile.plugins.multi_point.enabled)
+    ]
+    missing += [(f"pluginConfig[{i}]", each.name) for i, each in enumerate(profile.plugin_config)]
+    for place, name in missing:
+        if _left_out(known.get(name)):
+            yield f"{path}.{place} has no effect: the plugin {show(name)} is not supported yet"
 
 
 def _leader_election(election: LeaderElectionConfiguration, *, written_out: bool) -> Iterator[Fault]:
@@ -108,6 +119,8 @@ def _plugins(profile: KubeSchedulerProfile, path: str, known: Mapping[str, Plugi
 
 def _enabled_plugin(name: str, key: str, path: str, known: Mapping[str, PluginInfo]) -> Iterator[Fault]:
     info = known.get(name)
+    if key == _MULTI_POINT and _left_out(info):
+        return
     if info is None or not info.supported:
         yield _no_such_plugin(name, path, known, way_out="remove it; a default plugin that Podium lacks is left out")
     elif key == _MULTI_POINT:
@@ -120,9 +133,14 @@ def _enabled_plugin(name: str, key: str, path: str, known: Mapping[str, PluginIn
 def _plugin_config(profile: KubeSchedulerProfile, path: str, known: Mapping[str, PluginInfo]) -> Iterator[Fault]:
     for index, entry in enumerate(profile.plugin_config):
         info = known.get(entry.name)
-        if info is None or not info.supported:
+        if not _left_out(info) and (info is None or not info.supported):
             place = f"{path}.pluginConfig[{index}].name"
             yield _no_such_plugin(entry.name, place, known, way_out="remove the entry")
+
+
+def _left_out(info: PluginInfo | None) -> bool:
+    """Whether our default profile lacks a plugin of kube-scheduler's: writing that out in full asks no more of us."""
+    return info is not None and info.in_default_profile and not info.supported
 
 
 def _no_such_plugin(name: str, path: str, known: Mapping[str, PluginInfo], way_out: str) -> Fault:

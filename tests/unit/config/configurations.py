@@ -1,6 +1,7 @@
 """Configurations for the tests of this folder, and the faults that a file has."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ from scheduler.config.loading import LoadedConfiguration, parse_configuration
 from scheduler.config.plugin_names import IN_TREE_PLUGINS, PluginInfo
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+KUBE_SCHEDULER_DEFAULTS = Path(__file__).parent / "kube_scheduler_defaults.yaml"
 
 ALL_SUPPORTED: Mapping[str, PluginInfo] = {
     name: replace(info, supported=info.in_default_profile) for name, info in IN_TREE_PLUGINS.items()

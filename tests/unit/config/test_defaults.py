@@ -1,6 +1,5 @@
 """What an absent field means."""
 
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -15,9 +14,7 @@ from scheduler.config.plugin_args import (
 )
 from scheduler.config.types import ClientConnectionConfiguration
 from scheduler.config.view import configuration_view
-from tests.unit.config.configurations import ALL_SUPPORTED, load, profile, with_args
-
-KUBE_SCHEDULER_DEFAULTS = Path(__file__).parent / "kube_scheduler_defaults.yaml"
+from tests.unit.config.configurations import ALL_SUPPORTED, KUBE_SCHEDULER_DEFAULTS, load, profile, with_args
 
 
 def test_defaults_are_kube_schedulers_but_for_the_documented_differences() -> None:

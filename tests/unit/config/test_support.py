@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.unit.config.configurations import faults, load, profile, with_args
+from scheduler.config.view import configuration_view
+from tests.unit.config.configurations import KUBE_SCHEDULER_DEFAULTS, faults, load, profile, with_args
 
 
 def enabling(name: str, point: str = "multiPoint") -> dict[str, Any]:
@@ -20,8 +22,8 @@ def enabling(name: str, point: str = "multiPoint") -> dict[str, Any]:
         ({"delayCacheUntilActive": True}, "delayCacheUntilActive: not supported yet"),
         ({"extenders": [{"urlPrefix": "http://e"}]}, "extenders: HTTP extenders are not supported yet"),
         (
-            enabling("PodTopologySpread"),
-            'profiles[0].plugins.multiPoint.enabled[0].name: the plugin "PodTopologySpread" is not supported yet',
+            enabling("DynamicResources", "filter"),
+            'profiles[0].plugins.filter.enabled[0].name: the plugin "DynamicResources" is not supported yet',
         ),
         (enabling("GangScheduling", "permit"), 'the plugin "GangScheduling" is not supported yet'),
         (enabling("PodGroupPodsCount", "placementScore"), 'the plugin "PodGroupPodsCount" is not supported yet'),
@@ -32,7 +34,7 @@ def enabling(name: str, point: str = "multiPoint") -> dict[str, Any]:
         (enabling("EBSLimits", "filter"), 'the plugin "EBSLimits" was removed (NodeVolumeLimits does its work'),
         (enabling("ImageLocality", "filter"), '"ImageLocality" does not serve at filter (it serves at score)'),
         (enabling("NodeName", "placementGenerate"), '"NodeName" does not serve at placementGenerate'),
-        (with_args("InterPodAffinity"), 'pluginConfig[0].name: the plugin "InterPodAffinity" is not supported yet'),
+        (with_args("GangScheduling"), 'pluginConfig[0].name: the plugin "GangScheduling" is not supported yet'),
         (with_args("Foo", x=1), 'profiles[0].pluginConfig[0].name: no plugin is named "Foo"'),
         (
             profile(plugins={"filter": {"enabled": [{"name": "NodeName"}, {"name": "NodeName"}]}}),
@@ -56,7 +58,7 @@ def test_is_refused_by_name(fields: dict[str, Any], expected: str) -> None:
         {"percentageOfNodesToScore": 0, "profiles": [{"percentageOfNodesToScore": 50}]},
         {"leaderElection": {"leaderElect": False, "leaseDuration": "20s", "resourceName": "kube-scheduler"}},
         {"leaderElection": None},
-        profile(plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}, {"name": "EBSLimits"}]}}),
+        profile(plugins={"multiPoint": {"disabled": [{"name": "DynamicResources"}, {"name": "EBSLimits"}]}}),
         profile(plugins={"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}}),
         {"parallelism": 4, "enableProfiling": False},
     ],
@@ -109,6 +111,27 @@ def test_what_has_no_effect_is_noted() -> None:
         ),
         'profiles[0].plugins.score.disabled[1] has no effect: no plugin is named "Mine"',
     )
+
+
+def test_what_kube_scheduler_writes_out_is_taken() -> None:
+    """Its default configuration in full names a plugin that Podium lacks: it is left out as by default, and noted."""
+    document = yaml.safe_load(KUBE_SCHEDULER_DEFAULTS.read_text())
+    loaded = load(document, take_over=True)
+    by_default = load(
+        {"percentageOfNodesToScore": 0, "profiles": [{"schedulerName": "default-scheduler"}]}, take_over=True
+    )
+    assert loaded.plugins == by_default.plugins
+    lacking = 'has no effect: the plugin "DynamicResources" is not supported yet'
+    assert f"profiles[0].plugins.multiPoint.enabled[14] {lacking}" in loaded.notes
+    assert f"profiles[0].pluginConfig[1] {lacking}" in loaded.notes
+    shown = configuration_view(loaded.configuration)["profiles"][0]["plugins"]["multiPoint"]["enabled"]
+    assert {"name": "DynamicResources", "weight": 2} not in shown
+
+
+def test_args_of_a_plugin_that_is_left_out_must_be_right() -> None:
+    """The file is checked as kube-scheduler would check it."""
+    (fault,) = faults(with_args("DynamicResources", filterTimeout="-1s"))
+    assert fault.path == "profiles[0].pluginConfig[0].args.filterTimeout"
 
 
 def test_a_quiet_file_has_no_notes() -> None:
