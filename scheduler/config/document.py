@@ -1,8 +1,7 @@
 """From the bytes of a file to plain mappings, lists and scalars: YAML or JSON, strictly.
 
 Beyond the syntax this refuses what a later reader would silently misread: a key that stands twice, a second document,
-a key that is not text, and a file that is too large or whose aliases unfold to something too large. A null is as good
-as an absent field, as everywhere in Kubernetes, so entries whose value is null are left out.
+a key that is not text, and a file that is too large or whose aliases unfold to something too large.
 """
 
 import json
@@ -61,7 +60,7 @@ def read_file(path: Path) -> bytes:
 
 
 def read_document(data: bytes, source: str) -> dict[str, Any]:
-    """The mapping that a file holds, without the entries whose value is null.
+    """The mapping that a file holds.
 
     Raises:
         ConfigurationError: when there is not exactly one mapping that we take; `source` is the file's name in its text.
@@ -131,7 +130,7 @@ class _Unfolding:
             for key in value:
                 if not isinstance(key, str):
                     raise _RefusedError(f"the key {show(key)} is not text; put it in quotes")
-            return {key: self.plain(item, depth + 1) for key, item in value.items() if item is not None}
+            return {key: self.plain(item, depth + 1) for key, item in value.items()}
         return value
 
 

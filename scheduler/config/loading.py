@@ -129,7 +129,7 @@ def _name_entry_args(entry: dict[str, Any], path: str, known: Mapping[str, Plugi
     return [
         Fault(f"{path}.{field}", f"{show(args[field])} does not go with the plugin {name}", f"write {value}")
         for field, value in wanted.items()
-        if args.get(field, value) != value
+        if args.get(field) not in (None, value)
     ]
 
 

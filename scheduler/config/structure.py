@@ -1,7 +1,8 @@
 """Holds a document against the configuration's types and finds every misfit, not only the first.
 
 What does not fit is taken out of the result, so that the rest can still be checked for its meaning; the paths of what
-was taken out tell which later complaints would only be echoes.
+was taken out tell which later complaints would only be echoes. A null is as good as an absent field, as everywhere in
+Kubernetes, and so is the empty text where one of several names is expected.
 """
 
 import base64
@@ -89,12 +90,12 @@ class _Walk:
         for key, item in value.items():
             if key == node.tag_field:
                 fitted[key] = item
-            elif key in fields:
-                fitted[key] = self.fit(item, fields[key].type, _join(path, key))
-            else:
+            elif key not in fields:
                 self._unknown(key, fields, path)
+            elif not _is_absent(item, fields[key]):
+                fitted[key] = self.fit(item, fields[key].type, _join(path, key))
         for name, known in fields.items():
-            if known.required and name not in value:
+            if known.required and value.get(name) is None:
                 self._refuse(_join(path, name), "required")
             if known.required and fitted.get(name, _UNFIT) is _UNFIT:
                 complete = False
@@ -116,8 +117,12 @@ class _Walk:
     def _dict(self, value: Any, value_type: inspect.Type, path: str) -> Any:
         if not isinstance(value, dict):
             return self._refuse(path, f"expected a mapping, got {show(value)}")
-        fitted = {key: self.fit(item, value_type, _join(path, key)) for key, item in value.items()}
+        fitted = {key: self.fit(item, value_type, _join(path, key)) for key, item in value.items() if item is not None}
         return {key: item for key, item in fitted.items() if item is not _UNFIT}
+
+
+def _is_absent(value: Any, known: inspect.Field) -> bool:
+    return value is None or (value == "" and isinstance(known.type, inspect.EnumType) and not known.required)
 
 
 def _member(value: Any, node: inspect.UnionType) -> inspect.Type:

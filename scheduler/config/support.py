@@ -28,7 +28,7 @@ def unsupported(
         written: the same, typed.
         known: the plugins that exist, with those that are supported marked.
     """
-    yield from _leader_election(written.leader_election, written_out="leaderElection" in document)
+    yield from _leader_election(written.leader_election, written_out=document.get("leaderElection") is not None)
     if written.delay_cache_until_active:
         yield Fault("delayCacheUntilActive", "not supported yet: there is no leader election", "remove the field")
     if written.extenders:
@@ -125,7 +125,9 @@ def _enabled_plugin(name: str, key: str, path: str, known: Mapping[str, PluginIn
         yield _no_such_plugin(name, path, known, way_out="remove it; a default plugin that Podium lacks is left out")
     elif key == _MULTI_POINT:
         return
-    elif key not in _POINTS or _POINTS[key] not in info.points:
+    elif key not in _POINTS:
+        yield Fault(path, f"nothing runs at {key}: pod groups are not supported yet", "remove it")
+    elif _POINTS[key] not in info.points:
         served = ", ".join(point.key for point in ExtensionPoint if point in info.points)
         yield Fault(path, f"{show(name)} does not serve at {key}", f"it serves at {served}")
 

@@ -18,11 +18,6 @@ def test_yaml_and_json_give_the_same() -> None:
     assert read_document(b'{\t"a": 1,\n\t"b": [true, "x"], "c": {"d": 1.5}}', "f") == expected
 
 
-def test_null_is_absent() -> None:
-    """A field whose value is null is left out, wherever it stands."""
-    assert read_document(b"a:\nb: {c: null, d: 1}\ne: [{f: ~}]", "f") == {"b": {"d": 1}, "e": [{}]}
-
-
 def test_a_date_stays_text() -> None:
     """YAML's dates are not turned into objects that no field can hold."""
     assert read_document(b"a: 2026-01-01", "f") == {"a": "2026-01-01"}

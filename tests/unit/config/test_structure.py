@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.config.faults import ConfigurationError
 from scheduler.config.loading import parse_configuration
-from tests.unit.config.configurations import faults, load, profile, with_args
+from tests.unit.config.configurations import ALL_SUPPORTED, faults, load, profile, with_args
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,28 @@ def test_a_misfit_is_named_once(fields: dict[str, object], expected: str) -> Non
     """The one fault has the path, what was found and the way out."""
     (fault,) = faults(fields)
     assert str(fault).endswith(expected)
+
+
+def test_null_is_absent() -> None:
+    """A field whose value is null has its default, wherever it stands; one that must be there is missing."""
+    nulls = profile(plugins=None, pluginConfig=[{"name": "NodeAffinity", "args": None}])
+    absent = profile(pluginConfig=[{"name": "NodeAffinity"}])
+    assert load({"parallelism": None, "leaderElection": None, **nulls}).configuration == load(absent).configuration
+    (fault,) = faults(profile(pluginConfig=[{"name": None}]))
+    assert str(fault) == "profiles[0].pluginConfig[0].name: required"
+
+
+def test_an_unknown_field_may_not_be_null_either() -> None:
+    """A misspelt field is told also when nothing is written to it."""
+    (fault,) = faults({"paralelism": None})
+    assert str(fault) == 'paralelism: unknown field (did you mean "parallelism"?)'
+
+
+def test_empty_text_is_absent_where_one_of_several_names_is_expected() -> None:
+    """kube-scheduler fills in the default; where there is none, a name must be given."""
+    assert faults(with_args("PodTopologySpread", defaultingType=""), known=ALL_SUPPORTED) == ()
+    (fault,) = faults(with_args("NodeResourcesFit", scoringStrategy={"type": ""}))
+    assert fault.path == "profiles[0].pluginConfig[0].args.scoringStrategy.type"
 
 
 def test_base64_is_checked() -> None:

@@ -33,7 +33,7 @@ def enabling(name: str, point: str = "multiPoint") -> dict[str, Any]:
         ),
         (enabling("EBSLimits", "filter"), 'the plugin "EBSLimits" was removed (NodeVolumeLimits does its work'),
         (enabling("ImageLocality", "filter"), '"ImageLocality" does not serve at filter (it serves at score)'),
-        (enabling("NodeName", "placementGenerate"), '"NodeName" does not serve at placementGenerate'),
+        (enabling("DefaultPreemption", "podGroupPostFilter"), "pod groups are not supported yet (remove it)"),
         (with_args("GangScheduling"), 'pluginConfig[0].name: the plugin "GangScheduling" is not supported yet'),
         (with_args("Foo", x=1), 'profiles[0].pluginConfig[0].name: no plugin is named "Foo"'),
         (
