@@ -19,6 +19,7 @@ _MODULES = {
     "control_plane": CONTROL_PLANE_MODULES,
     "fresh_control_plane": CONTROL_PLANE_MODULES,
     "helm": ("helm",),
+    "oracle": ("oracle",),
 }
 """What must be built for a test that takes one of these fixtures."""
 _running: list[ControlPlane] = []
@@ -84,6 +85,12 @@ def fresh_control_plane() -> Iterator[Callable[..., ControlPlane]]:
 def helm() -> Path:
     """The real Helm; taken by tests that run it, so that it is built before the first test."""
     return binary("helm")
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Path:
+    """The program that answers as kube-scheduler's framework does; built before the first test."""
+    return binary("oracle")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

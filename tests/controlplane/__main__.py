@@ -4,7 +4,7 @@ import argparse
 import signal
 import sys
 
-from tests.controlplane.build import CONTROL_PLANE_MODULES, MODULES, BuildError, build_all
+from tests.controlplane.build import MODULES, SETUP_MODULES, BuildError, build_all
 from tests.controlplane.component import ComponentError
 from tests.controlplane.control_plane import ControlPlane
 
@@ -25,7 +25,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if arguments.command == "build":
-            build_all(arguments.modules or CONTROL_PLANE_MODULES)
+            build_all(arguments.modules or SETUP_MODULES)
         else:
             run_until_interrupted(arguments.nodes, kwok=arguments.kwok, controller_manager=arguments.controller_manager)
     except (BuildError, ComponentError) as error:
