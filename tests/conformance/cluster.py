@@ -20,6 +20,7 @@ from scheduler.core.cache.cluster_objects import ClusterObjects
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
+from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import Binder, Handle
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
@@ -129,11 +130,22 @@ class Cluster:
         self._cache.remove_pod(self._uids[name])
         self.evicted.add(name)
 
-    def place(self, name: str, node_name: str) -> None:
-        """Assume the pod and let the watch confirm it."""
-        pending = self._pending.pop(name)
-        self.nominator.remove(pending.uid)
+    def place(self, name: str, node_name: str, state: CycleState) -> Status | None:
+        """Assume the pod, let the plugins reserve what it needs, and the watch confirm it; forgotten if one can't.
+
+        Args:
+            state: of the decision.
+        """
+        pending = self._pending[name]
+        framework = self.profile_of(pending).framework
         self._cache.assume_pod(pending, node_name)
+        status = framework.reserve(state, pending, node_name)
+        if status is not None:
+            framework.unreserve(state, pending, node_name)
+            self._cache.forget_pod(pending.uid)
+            return status
+        del self._pending[name]
+        self.nominator.remove(pending.uid)
         pod = pending.pod
         bound = replace(
             pod,
@@ -142,6 +154,7 @@ class Cluster:
         )
         self._cache.add_pod(parse_pod(bound), node_name)
         self.placed.add(name)
+        return None
 
     def _add_pod(self, pod: Pod) -> None:
         if pod.status.phase in _FINISHED:

@@ -1,15 +1,17 @@
 """What differs between a golden and our answer, as readable lines."""
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from tests.conformance.case import Case, NodeAnswer, Preemption, Step, Verdict
 from tests.conformance.cluster import Cluster
-from tests.conformance.evaluate import CountingRng, Decided, attempt
+from tests.conformance.deliberate import CORRECTIONS, RULES
+from tests.conformance.evaluate import Attempt, CountingRng, Decided, attempt
 
 _PREEMPTION_PART = " preemption:"
 _VERDICT_FIELDS = ("code", "plugin", "reasons")
 _PREEMPTION_FIELDS = (
-    "not_run",
     "eligible",
     "ineligible_reason",
     "candidates",
@@ -34,7 +36,25 @@ _STEP_FIELDS = (
 """Fields of a step that are compared as they are."""
 
 
+@dataclass(slots=True)
+class Comparison:
+    """What came of a case.
+
+    Attributes:
+        differences: that nothing explains, as lines; none of them is wanted.
+        deliberate: number of steps that differ by a named rule.
+    """
+
+    differences: list[str] = field(default_factory=list)
+    deliberate: Counter[str] = field(default_factory=Counter)
+
+
 def case_differences(case: Case, *, preemption: bool) -> list[str]:
+    """The differences of a case that nothing explains; arguments as of `compare`."""
+    return compare(case, preemption=preemption).differences
+
+
+def compare(case: Case, *, preemption: bool) -> Comparison:
     """Go through a case pod by pod. Each pod is then placed where kube-scheduler placed it, so that one difference does
     not cause others.
 
@@ -43,21 +63,36 @@ def case_differences(case: Case, *, preemption: bool) -> list[str]:
     """
     rng = CountingRng()
     cluster = Cluster(case, rng)
-    differences: list[str] = []
-    for number, golden in enumerate(case.steps, start=1):
-        step, decided = attempt(cluster, golden.pod, rng)
-        if decided is not None and golden.preemption is not None:
-            _take_the_same_of_equals(golden.preemption, step, decided)
-        where = f"step {number}, pod {golden.pod}: "
-        differences += [where + line for line in step_differences(golden, step, preemption=preemption)]
-        if decided is not None:
-            lines = decision_differences(golden, decided, preemption=preemption)
-            differences += [f"{where}decision: {line}" for line in lines]
-        if golden.assumed:
-            cluster.place(golden.pod, golden.assumed)
+    comparison = Comparison()
+    for index, golden in enumerate(case.steps):
+        ours = attempt(cluster, golden.pod, rng)
+        if node := golden.assumed or (golden.best[0] if golden.reserve is not None else ""):
+            ours.place(cluster, node)
         elif case.apply_preemption and golden.preemption is not None:
             _apply(cluster, golden.pod, golden.preemption)
-    return differences
+        _compare_step(case, index, ours, comparison, preemption=preemption)
+    return comparison
+
+
+def _compare_step(case: Case, index: int, ours: Attempt, comparison: Comparison, *, preemption: bool) -> None:
+    golden = case.steps[index]
+    for correction in CORRECTIONS:
+        if corrected := correction.correct(golden):
+            golden, preemption = corrected, False
+            comparison.deliberate[correction.name] += 1
+    if ours.decided is not None and golden.preemption is not None:
+        _take_the_same_of_equals(golden.preemption, ours.step, ours.decided)
+    lines = list(step_differences(golden, ours.step, preemption=preemption))
+    if ours.decided is not None:
+        decided = decision_differences(golden, ours.decided, preemption=preemption)
+        lines += [f"decision: {line}" for line in decided]
+    if not lines:
+        return
+    explaining = next((rule for rule in RULES if rule.explains(case, index)), None)
+    if explaining is not None:
+        comparison.deliberate[explaining.name] += 1
+    else:
+        comparison.differences += [f"step {index + 1}, pod {golden.pod}: {line}" for line in lines]
 
 
 def _take_the_same_of_equals(golden: Preemption, ours: Step, decided: Decided) -> None:
@@ -92,8 +127,10 @@ def step_differences(golden: Step, ours: Step, *, preemption: bool) -> Iterator[
 
 
 def _preemption_differences(golden: Preemption | None, ours: Preemption | None) -> Iterator[str]:
-    if golden is None or ours is None:
-        yield from _difference("preemption", golden, ours)
+    if golden is None or ours is None or golden.not_run is not None:
+        # Without the plugin there is nothing to be told on our side, where kube-scheduler tells of the others.
+        not_run = golden is None or golden.not_run is not None
+        yield from _difference("preemption", None if not_run else golden, ours)
         return
     for name in _PREEMPTION_FIELDS:
         yield from _difference(f"preemption.{name}", getattr(golden, name), getattr(ours, name))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scheduler.config.plugin_args import DefaultPreemptionArgs
-from scheduler.core.algorithm import Decision, decide
+from scheduler.core.algorithm import Decision, Steps
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.diagnosis import NodeVerdicts, left_out_status
+from scheduler.core.framework.diagnosis import NodeVerdicts, left_out_status, rejected_on_one_node
 from scheduler.core.framework.evaluation import FullEvaluation
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
 from scheduler.core.framework.status import Status
@@ -61,32 +61,52 @@ class Decided:
     victims: tuple[str, ...] = ()
 
 
-def attempt(cluster: Cluster, name: str, rng: CountingRng) -> tuple[Step, Decided | None]:
-    """Answer for the next pod of a case; no decision where there is no attempt."""
+@dataclass(slots=True)
+class Attempt:
+    """One pod's attempt: the full evaluation, and the decision where there was one.
+
+    Attributes:
+        state: the plugins' notes of the decision.
+    """
+
+    step: Step
+    decided: Decided | None = None
+    state: CycleState = field(default_factory=CycleState)
+
+    def place(self, cluster: Cluster, node_name: str) -> None:
+        """The pod takes the node, unless a plugin can't reserve what it needs there."""
+        status = cluster.place(self.step.pod, node_name, self.state)
+        if status is not None:
+            self.step.reserve = _verdict(status)
+            self.step.assumed = ""
+            self.step.message = rejected_on_one_node(status) if status.code.rejected else status.message
+
+
+def attempt(cluster: Cluster, name: str, rng: CountingRng) -> Attempt:
+    """Answer for the next pod of a case."""
     if name in cluster.evicted:
-        return Step(pod=name, skipped="was preempted"), None
+        return Attempt(Step(pod=name, skipped="was preempted"))
     if name in cluster.placed:
-        return Step(pod=name, skipped="already assumed"), None
+        return Attempt(Step(pod=name, skipped="already assumed"))
     pod = cluster.pending(name)
     if pod.pod.metadata.deletion_timestamp is not None:
         message = f"skip schedule deleting pod: {pod.key}"
-        return Step(pod=name, skipped="the pod is being deleted", message=message), None
+        return Attempt(Step(pod=name, skipped="the pod is being deleted", message=message))
     profile = cluster.profile_of(pod)
     gate = profile.framework.pre_enqueue(pod)
     if gate is not None:
-        step = Step(pod=name, skipped="the pod is gated", pre_enqueue=_verdict(gate), message=gate.message)
-        return step, None
-    step = Step(pod=name)
+        return Attempt(Step(pod=name, skipped="the pod is gated", pre_enqueue=_verdict(gate), message=gate.message))
+    answer = Attempt(Step(pod=name))
     if cluster.snapshot_now().nodes.existing:
-        _evaluate(cluster, profile, pod, step)
-    decided = _decide(cluster, profile, pod, rng, step)
-    return step, decided
+        _evaluate(cluster, profile, pod, answer.step)
+    answer.decided = _decide(cluster, profile, pod, rng, answer)
+    return answer
 
 
-def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, step: Step) -> Decided:
+def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, answer: Attempt) -> Decided:
     """A decision, with the preemption that follows on one without a node; nominations stay as they are."""
-    rng.choices = 1
-    decision = decide(cluster.snapshot, pod, profile.framework, rng)
+    rng.choices, step = 1, answer.step
+    decision = _decision(profile.algorithm.schedule(answer.state, pod))
     decided = Decided(
         decision.node_name or "",
         rng.choices,
@@ -98,13 +118,22 @@ def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, 
     with cluster.nominations_kept():
         step.preemption = _dry_runs(cluster, profile, decision)
     with cluster.nominations_kept():
-        plan = next(profile.algorithm.preempt(CycleState(), decision), None)
+        plan = next(profile.algorithm.preempt(answer.state, decision), None)
         if plan is not None:
             decided.preempted, decided.victims = plan.node_name, tuple(victim.key for victim in plan.victims)
     step.message = decided.message = decision.diagnosis.message()
     if step.preemption is not None:
         step.preemption.message = decision.diagnosis.post_filter_message
     return decided
+
+
+def _decision(steps: Steps) -> Decision:
+    try:
+        request = next(steps)
+    except StopIteration as finished:
+        decision: Decision = finished.value
+        return decision
+    raise AssertionError(f"there is nobody outside the core to answer {request!r}")
 
 
 def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision) -> Preemption | None:

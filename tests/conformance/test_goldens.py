@@ -2,25 +2,28 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from scheduler.api.decoding import decode_pod
-from scheduler.core.plugins.unsupported_features import unsupported
-from tests.conformance.case import read_cases
-from tests.conformance.cluster import Kind
+from tests.conformance.case import Case, read_cases
 from tests.conformance.compare import case_differences
+from tests.conformance.extent import preemption_is_comparable
 
 GOLDENS = Path(__file__).parent / "goldens"
+PROFILES = ("basic", "taints")
+"""Those whose plugins are all there."""
 
 
-@pytest.mark.parametrize("profile", ["basic", "taints"])
+def goldens(profile: str) -> list[Case]:
+    """The cases of a profile."""
+    return list(read_cases(GOLDENS / f"{profile}.jsonl.gz"))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
 def test_decisions_equal_kube_schedulers(profile: str) -> None:
     """All 80 cases of the profile are answered as kube-scheduler answers them."""
-    cases = list(read_cases(GOLDENS / f"{profile}.jsonl.gz"))
-    differing = {case.name: lines for case in cases if (lines := case_differences(case, preemption=False))}
+    cases = goldens(profile)
     assert len(cases) == 80
-    assert not differing, "\n".join(f"{name}: {line}" for name, lines in differing.items() for line in lines)
+    assert_equal(cases, preemption=False)
 
 
 def test_preemption_equals_kube_schedulers() -> None:
@@ -28,14 +31,14 @@ def test_preemption_equals_kube_schedulers() -> None:
     cases = [
         case
         for profile in ("preempt", "pdb", "basic", "taints")
-        for case in read_cases(GOLDENS / f"{profile}.jsonl.gz")
-        if all(map(_is_understood, case.objects))
+        for case in goldens(profile)
+        if preemption_is_comparable(case)
     ]
-    differing = {case.name: lines for case in cases if (lines := case_differences(case, preemption=True))}
     assert len(cases) == 183
+    assert_equal(cases, preemption=True)
+
+
+def assert_equal(cases: list[Case], *, preemption: bool) -> None:
+    """None of the cases differs; the message lists how the others do."""
+    differing = {case.name: lines for case in cases if (lines := case_differences(case, preemption=preemption))}
     assert not differing, "\n".join(f"{name}: {line}" for name, lines in differing.items() for line in lines)
-
-
-def _is_understood(raw: msgspec.Raw) -> bool:
-    kind = msgspec.json.decode(raw, type=Kind).kind
-    return kind != "PodDisruptionBudget" and not (kind == "Pod" and any(unsupported(decode_pod(bytes(raw)))))

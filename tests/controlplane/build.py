@@ -1,10 +1,10 @@
-"""Build the servers of the control plane, and the oracle, from pinned Go modules, once, into a cache outside the checkout.
+"""Build the servers of the control plane and the oracle from their pinned Go modules, once, into a cache elsewhere.
 
     <cache>/controlplane/<module>-<hash>/            finished: the binaries
     <cache>/controlplane/<module>-<hash>.partial/    being built: sources, temporary files, build.log
 
-The hash covers go.mod, go.sum, the Go sources and the build flags. A file lock per entry lets the second of two builders wait
-for the first; a finished directory appears by rename, so that it is complete or absent.
+The hash covers go.mod, go.sum, the Go sources and the build flags. A file lock per entry lets the second of two
+builders wait for the first; a finished directory appears by rename, so that it is complete or absent.
 """
 
 import errno
