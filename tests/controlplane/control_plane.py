@@ -132,8 +132,13 @@ class ControlPlane:
         """Let a paused API server go on."""
         self._components["kube-apiserver"].resume()
 
-    def start_controller_manager(self) -> Component:
-        """Start kube-controller-manager with all its default controllers."""
+    def start_controller_manager(
+        self, *, controllers: Sequence[str] = ("*",), qps: float = 20, burst: int = 30
+    ) -> Component:
+        """Start kube-controller-manager with the named controllers, by default with those it runs by default.
+
+        `qps` and `burst` bound the requests of each; its own defaults stand there.
+        """
         port = self._reserve_port()
         flags: list[str | Path] = [
             *self._secure_serving_flags(port),
@@ -142,6 +147,8 @@ class ControlPlane:
             "--use-service-account-credentials",
             *("--service-account-private-key-file", self.credentials.service_account_key_file),
             *("--root-ca-file", self.credentials.ca_file),
+            *("--controllers", ",".join(controllers)),
+            *("--kube-api-qps", str(qps), "--kube-api-burst", str(burst)),
         ]
         component = self._add("kube-controller-manager", flags)
         component.start()
