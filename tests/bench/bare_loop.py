@@ -15,7 +15,8 @@ import uvloop
 
 from tests.bench.endpoint import Endpoint
 from tests.bench.load_client import LoadClient
-from tests.bench.pods import NAMESPACE, node_name, pod_name
+from tests.bench.nodes import node_name
+from tests.bench.pods import NAMESPACE, pod_name
 from tests.controlplane.resources import RESOURCES, Manifest
 
 _CONNECTIONS = 64

@@ -20,15 +20,26 @@ def run_all(options: Options, cluster: BenchCluster, shape: PodShape) -> list[Ro
     workload = options.workload
     if workload.bound_pods_per_node:
         count = workload.bound_pods_per_node * options.nodes
-        cluster.create("bound pods", bound_pods(shape, KEPT, count, options.nodes))
+        cluster.create("bound pods", bound_pods(shape, KEPT, count, options.nodes, workload.vary_bound))
     runs = [*itertools.product(range(1, options.pairs + 1), _CONTESTANTS[options.only])]
     if options.with_limit:
         runs.append((0, BARE_LOOP))
     rows = []
     for number, (pair, contestant) in enumerate(runs):
         say(f"pair {pair} of {options.pairs}: {contestant.name}" if pair else contestant.name)
-        sizes = (options.nodes, options.pods, shape, workload.vary, options.victims_each)
-        run = Run(f"run{number}", contestant, cluster, *sizes)
+        # The bare loop decides nothing.
+        check = None if contestant is BARE_LOOP else workload.check
+        run = Run(
+            f"run{number}",
+            contestant,
+            cluster,
+            options.nodes,
+            options.pods,
+            shape,
+            workload.vary,
+            options.victims_each,
+            check,
+        )
         values = workload.method.measure(run)
         metrics = workload.method.metrics
         say("  " + ", ".join(f"{values[metric.key]:,.{metric.decimals}f} {metric.heading}" for metric in metrics))

@@ -15,13 +15,14 @@ import uvloop
 from tests.bench.endpoint import Endpoint
 from tests.bench.errors import BenchError
 from tests.bench.load_client import LoadClient
+from tests.bench.nodes import node, node_index
 from tests.bench.observer import Assignment
-from tests.bench.pods import KEPT, NAMESPACE, PREEMPTING, RUN_LABEL, PodShape, node_name, pod_name, pods
+from tests.bench.pods import KEPT, NAMESPACE, PREEMPTING, RUN_LABEL, PodShape, pod_index, pod_name, pods
 from tests.controlplane.client import ApiError, PatchType, wait_until
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.credentials import User
 from tests.controlplane.ports import LOOPBACK
-from tests.controlplane.resources import RESOURCES, Manifest, node_manifest, resource_of
+from tests.controlplane.resources import RESOURCES, Manifest, Manifests, resource_of
 
 _PODS_PATH = RESOURCES["pods"].path(NAMESPACE)
 _EVENTS_PATH = RESOURCES["events"].path(NAMESPACE)
@@ -32,7 +33,6 @@ _DELETE_SECONDS = 90.0
 _DELETE_ROUNDS = 20
 # The same rights for both: RBAC costs the API server time.
 _SCHEDULER_ROLES = ("system:kube-scheduler", "system:volume-scheduler")
-_ZONES = 3
 _PRIORITY_CLASS = {
     "apiVersion": "scheduling.k8s.io/v1",
     "kind": "PriorityClass",
@@ -78,7 +78,7 @@ class BenchCluster:
         for role in _SCHEDULER_ROLES:
             self._client.bind_cluster_role(User.PODIUM, role)
         wait_until(lambda: self._client.may(User.PODIUM, "create", "pods/binding"), what="the rights of Podium")
-        self.create("nodes", map(_node, range(nodes)))
+        self.create("nodes", map(node, range(nodes)))
 
     def create(self, what: str, manifests: Iterable[Manifest]) -> None:
         """Create objects as fast as the API server takes them; `what` names them on stderr."""
@@ -91,7 +91,13 @@ class BenchCluster:
 
         No kubelet is there to do it.
         """
-        uvloop.run(self._let_run(run, count))
+
+        def patch(index: int) -> tuple[str, Manifest]:
+            started = _FIRST_START + dt.timedelta(seconds=index)
+            status = {"phase": "Running", "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
+            return RESOURCES["pods"].path(NAMESPACE, pod_name(run, index), "status"), {"status": status}
+
+        uvloop.run(self._patch(map(patch, range(count))))
 
     def settle(self) -> None:
         """Wait a moment, so that what was created does not disturb what is measured."""
@@ -136,6 +142,26 @@ class BenchCluster:
         """How many pods of the run there are."""
         return self._count(_PODS_PATH, {"labelSelector": f"{RUN_LABEL}={run}"})
 
+    def node_of_pods(self, run: str) -> list[int]:
+        """The node of each pod of the run, in order of the pods; all must be bound."""
+        found = self._client.list("pods", NAMESPACE, label_selector=f"{RUN_LABEL}={run}")
+        node_of = {pod_index(pod["metadata"]["name"]): node_index(pod["spec"]["nodeName"]) for pod in found}
+        return [node_of[index] for index in sorted(node_of)]
+
+    def objects(self, resource: str) -> Manifests:
+        """All objects of a kind, of the namespace `bench` or without one."""
+        return self._client.list(resource, NAMESPACE)
+
+    def delete(self, resource: str) -> None:
+        """Delete all objects of a kind, of the namespace `bench` or without one, and wait until they are gone.
+
+        Finalizers are taken away: nobody is there to carry them out.
+        """
+        held = [found["metadata"]["name"] for found in self.objects(resource) if found["metadata"].get("finalizers")]
+        released = {"metadata": {"finalizers": None}}
+        uvloop.run(self._patch((RESOURCES[resource].path(NAMESPACE, name), released) for name in held))
+        self._delete_all(RESOURCES[resource].path(NAMESPACE), {})
+
     def clear(self) -> None:
         """Delete all events and all pods but those that stay for all runs, and wait until they are gone."""
         self._delete_all(_PODS_PATH, {"labelSelector": f"{RUN_LABEL}!={KEPT}"})
@@ -170,16 +196,10 @@ class BenchCluster:
             await load.send_all(requests())
         return count
 
-    async def _let_run(self, run: str, count: int) -> None:
+    async def _patch(self, patches: Iterable[tuple[str, Manifest]]) -> None:
+        """Merge each patch into the object at its path."""
         async with LoadClient(self.endpoint) as load:
-
-            def request(index: int) -> bytes:
-                path = RESOURCES["pods"].path(NAMESPACE, pod_name(run, index), "status")
-                started = _FIRST_START + dt.timedelta(seconds=index)
-                status = {"phase": "Running", "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
-                return load.encode("PATCH", path, {"status": status}, PatchType.MERGE)
-
-            await load.send_all(map(request, range(count)))
+            await load.send_all(load.encode("PATCH", path, patch, PatchType.MERGE) for path, patch in patches)
 
     def _delete_all(self, path: str, query: dict[str, str]) -> None:
         for _ in range(_DELETE_ROUNDS):
@@ -199,8 +219,3 @@ class BenchCluster:
 def say(line: str) -> None:
     """Tell the user how far it has come."""
     print(line, file=sys.stderr, flush=True)
-
-
-def _node(index: int) -> Manifest:
-    labels = {"topology.kubernetes.io/zone": f"zone-{index % _ZONES}"}
-    return node_manifest(node_name(index), cpu="4", memory="32Gi", pods=110, labels=labels)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.bench.comparison import Better, Metric
+from tests.bench.constraints import Placement
 from tests.bench.contestants import running
 from tests.bench.observer import GATHERING_SECONDS, Observer
 from tests.bench.process_usage import cpu_seconds, peak_memory_mib
@@ -82,6 +83,8 @@ def drain(run: Run, at_end: Callable[[], None] = lambda: None) -> Drained:
             cpu_at_end, memory_mib = cpu_seconds(component.pid), peak_memory_mib(component.pid)
             at_end()
     cluster.confirm(run.pods)
+    if run.check is not None:
+        run.check(Placement(cluster.node_of_pods(run.name), run.nodes))
     return Drained(progress, started_seconds, cpu_at_first_act, cpu_at_end, memory_mib)
 
 

@@ -9,8 +9,6 @@ from enum import StrEnum
 from tests.bench.workloads import WORKLOADS, Workload
 
 _PAIRS = 3
-# Of 100m each on nodes of 4 CPUs; leaves room, so that fragmentation leaves no pod without a node.
-_PODS_PER_NODE = 30
 
 
 class Only(StrEnum):
@@ -40,7 +38,7 @@ class Options:
         """How many pods the nodes have room for, after evictions where nodes are full."""
         if self.workload.low_pods_per_node:
             return self.nodes * (self.workload.low_pods_per_node // self.victims_each)
-        return self.nodes * (_PODS_PER_NODE - self.workload.bound_pods_per_node)
+        return self.nodes * (self.workload.pods_per_node - self.workload.bound_pods_per_node)
 
 
 def read_options(arguments: Sequence[str]) -> Options:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tests.bench.nodes import node_name
 from tests.controlplane.resources import Manifest, pod_manifest
 
 NAMESPACE = "bench"
@@ -48,8 +49,13 @@ def pods(
 def bound_pods(shape: PodShape, run: str, count: int, nodes: int, vary: Variation | None = None) -> Iterator[Manifest]:
     """Pods that are bound from the start, spread evenly over the nodes; `run` names them."""
     for index, pod in enumerate(pods(shape, run, count, "default-scheduler", vary)):
-        pod["spec"]["nodeName"] = node_name(index % nodes)
+        pod["spec"]["nodeName"] = node_name(bound_to(index, nodes))
         yield pod
+
+
+def bound_to(index: int, nodes: int) -> int:
+    """The node of a pod that is bound from the start."""
+    return index % nodes
 
 
 def pod_name(run: str, index: int) -> str:
@@ -57,9 +63,9 @@ def pod_name(run: str, index: int) -> str:
     return f"{run}-{index}"
 
 
-def node_name(index: int) -> str:
-    """The name of a node of the cluster under test."""
-    return f"node-{index}"
+def pod_index(name: str) -> int:
+    """The index of the pod with this name within its run."""
+    return int(name.rpartition("-")[2])
 
 
 def distinct_requests(pod: Manifest, index: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tests.bench.cluster import BenchCluster
 from tests.bench.comparison import Better, Metric
+from tests.bench.constraints import Check
 from tests.bench.contestants import Backlog, Contestant
 from tests.bench.errors import BenchError
 from tests.bench.observer import Observer
@@ -33,6 +34,8 @@ class Run:
     vary: Variation | None
     victims_each: int
     """How many pods must be evicted for each; counts where nodes are full."""
+    check: Check | None
+    """Looks at where the pods are when all are bound."""
 
     @property
     def backlog(self) -> Backlog:

@@ -25,7 +25,7 @@ def bench_cluster(cluster: Cluster) -> Iterator[BenchCluster]:
         yield prepared
 
 
-@pytest.mark.parametrize("name", ["plain", "startup", "arrival", "preemption"])
+@pytest.mark.parametrize("name", ["plain", "startup", "arrival", "preemption", "volumes"])
 def test_a_benchmark_measures_every_metric_and_cleans_up(bench_cluster: BenchCluster, name: str) -> None:
     """Two runs follow one another, each gives all metrics, and only what is bound for all runs stays."""
     workload = WORKLOADS[name]
@@ -40,7 +40,17 @@ def test_a_benchmark_measures_every_metric_and_cleans_up(bench_cluster: BenchClu
     assert all(row.values.keys() == keys and min(row.values.values()) >= 0 for row in rows)
     with bench_cluster.control_plane.client() as client:
         assert len(client.list("pods", NAMESPACE)) == workload.bound_pods_per_node * NODES
-        assert client.list("events", NAMESPACE) == []
+        left = ("events", "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes")
+        assert [resource for resource in left if client.list(resource, NAMESPACE)] == []
+
+
+@pytest.mark.parametrize("name", ["spread", "anti-affinity", "node-affinity", "preferred-affinity", "selectors"])
+def test_what_kube_scheduler_does_is_right(bench_cluster: BenchCluster, name: str) -> None:
+    """The judges of constrained pods agree with it."""
+    workload = WORKLOADS[name]
+    pods = min(PODS, NODES * workload.pods_per_node)
+    options = Options(workload, NODES, pods, 1, 0, Only.PEER, with_limit=False, victims_each=1)
+    assert len(run_all(options, bench_cluster, PodShape())) == 1
 
 
 def test_preemptors_get_the_room_of_as_many_victims_as_asked_for(bench_cluster: BenchCluster) -> None:
