@@ -46,12 +46,15 @@ class Requests(Struct, frozen=True, cache_hash=True):
     what the pod adds to its node's use; requests of the pod as a whole count there, and no default is taken for a
     resource stated anywhere. `scoring_amounts` is what the pod asks while it is being placed: the sums over containers
     and the overhead, whatever the pod asks as a whole (so does kube-scheduler's NodeResourcesFit, by the oracle).
+    `balanced_amounts` is what NodeResourcesBalancedAllocation takes the pod to ask: `amounts`, but for a pod without a
+    node whose status tells of resources all the same, it is what the pod would count for on a node.
     """
 
     amounts: tuple[tuple[str, int], ...]
     non_zero_cpu_milli: int
     non_zero_memory_bytes: int
     scoring_amounts: tuple[tuple[str, int], ...]
+    balanced_amounts: tuple[tuple[str, int], ...]
 
     def get(self, name: str) -> int:
         """The amount asked of a resource, 0 when it is not named."""
@@ -60,6 +63,10 @@ class Requests(Struct, frozen=True, cache_hash=True):
     def get_for_scoring(self, name: str) -> int:
         """The same of `scoring_amounts`."""
         return _amount(self.scoring_amounts, name)
+
+    def get_for_balance(self, name: str) -> int:
+        """The same of `balanced_amounts`."""
+        return _amount(self.balanced_amounts, name)
 
 
 def _amount(amounts: tuple[tuple[str, int], ...], name: str) -> int:
@@ -89,6 +96,8 @@ def pod_requests(pod: Pod) -> Requests:
     Raises:
         QuantityError: when an amount is no quantity.
     """
+    if _reports_resources(pod):
+        return _counted(_all_parts(pod), pod, _spec_amounts)
     spec = pod.spec
     return _counted((spec.containers, spec.init_containers, spec.overhead, spec.resources), pod, _spec_amounts)
 
@@ -99,16 +108,23 @@ def assigned_pod_requests(pod: Pod) -> Requests:
     Raises:
         QuantityError: when an amount is no quantity.
     """
-    spec, status = pod.spec, pod.status
+    return _counted(_all_parts(pod), pod, _assigned_amounts) if _reports_resources(pod) else pod_requests(pod)
+
+
+def _reports_resources(pod: Pod) -> bool:
+    """Whether the status says anything about resources, so that the spec is not all there is to count."""
+    status = pod.status
     reported = status.container_statuses or status.init_container_statuses or status.resources
-    if not reported and not _is_resize_infeasible(pod):
-        return pod_requests(pod)
-    parts = (
+    return bool(reported) or _is_resize_infeasible(pod)
+
+
+def _all_parts(pod: Pod) -> tuple[object, ...]:
+    spec, status = pod.spec, pod.status
+    return (
         *(spec.containers, spec.init_containers, spec.overhead, spec.resources),
         *(status.container_statuses, status.init_container_statuses, status.allocated_resources, status.resources),
         status.conditions,
     )
-    return _counted(parts, pod, _assigned_amounts)
 
 
 _LARGEST_CACHE: Final = 16_384
@@ -118,7 +134,7 @@ _equal: Final[SharingTable[Requests, Requests]] = SharingTable(lambda requests: 
 
 def _counted(parts: tuple[object, ...], pod: Pod, amounts_of: Callable[[Pod, Amounts], Amounts]) -> Requests:
     """The pod's requests, remembered by the identity of the parts they follow from; those are held, so it stays one."""
-    ids = tuple(map(id, parts))
+    ids = (id(amounts_of), *map(id, parts))
     known = _known.get(ids)
     if known is None:
         if len(_known) >= _LARGEST_CACHE:
@@ -129,15 +145,17 @@ def _counted(parts: tuple[object, ...], pod: Pod, amounts_of: Callable[[Pod, Amo
 
 def _count(pod: Pod, amounts_of: Callable[[Pod, Amounts], Amounts]) -> Requests:
     stated = amounts_of(pod, {})
+    amounts = _rounded(stated)
     non_zero = scoring = amounts_of(pod, _DEFAULTS_NANO)
     if _pod_level(pod.spec.resources):
         non_zero = amounts_of(pod, {name: amount for name, amount in _DEFAULTS_NANO.items() if name not in stated})
         scoring = _container_amounts(pod, _DEFAULTS_NANO)
     return Requests(
-        _rounded(stated),
+        amounts,
         in_units(non_zero.get(CPU, 0), NANO_PER_MILLI),
         in_units(non_zero.get(MEMORY, 0), NANO_PER_UNIT),
         _rounded(scoring),
+        _rounded(_assigned_amounts(pod, {})) if _reports_resources(pod) else amounts,
     )
 
 

@@ -9,7 +9,7 @@ from tests.conformance.compare import case_differences
 from tests.conformance.extent import preemption_is_comparable
 
 GOLDENS = Path(__file__).parent / "goldens"
-PROFILES = ("basic", "taints")
+PROFILES = ("basic", "taints", "resources", "node-affinity")
 """Those whose plugins are all there."""
 
 

@@ -81,7 +81,7 @@ def allocation_of_row(
     nodes: NodeColumns, resource: str, pod: PodInfo, row: int, *, non_zero_defaults: bool
 ) -> Allocation[float] | None:
     """`allocation` of one row, in plain numbers."""
-    ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get(resource)
+    ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get_for_balance(resource)
     if not ask and resource not in NATIVE:
         return None
     requested = (nodes.non_zero_of_row if non_zero_defaults else nodes.requested_of_row)(resource, row)
@@ -92,7 +92,7 @@ def allocation_of_row(
 def _columns(
     nodes: NodeColumns, resource: str, pod: PodInfo, *, non_zero_defaults: bool
 ) -> Allocation[FloatArray] | None:
-    ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get(resource)
+    ask = pod.requests.get_for_scoring(resource) if non_zero_defaults else pod.requests.get_for_balance(resource)
     if not ask and resource not in NATIVE:
         return None
     requested = nodes.requested(resource)

@@ -34,7 +34,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
 
     def score_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
         """The requests; None for a pod that asks nothing of the resources: it would draw all such pods to one node."""
-        return pod.requests if any(pod.requests.get(resource) for resource in self._resources) else None
+        return pod.requests if any(pod.requests.get_for_balance(resource) for resource in self._resources) else None
 
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, feasible: BoolArray) -> IntArray:
         """50..100 a row; 75 leaves the balance as it is."""

@@ -50,6 +50,17 @@ def test_containers_add_up() -> None:
     assert asked(pod) == {"cpu": 300, "memory": 2 * MIB + MIB // 2, GPU: 3}
 
 
+def test_balance_follows_the_status_of_a_pod_without_a_node() -> None:
+    """Such a status comes from a pod that was on a node once; whether it fits still goes by the spec alone."""
+    pod = with_status(make_pod("a").req(cpu="1").obj(), container_statuses=report({"cpu": "3"}, {"cpu": "2"}))
+    requests = pod_requests(pod)
+    assert requests.get("cpu") == requests.get_for_scoring("cpu") == 1000
+    assert requests.get_for_balance("cpu") == 3000
+    assert assigned_pod_requests(pod).get_for_balance("cpu") == assigned_pod_requests(pod).get("cpu") == 3000
+    plain = pod_requests(make_pod("a").req(cpu="1").obj())
+    assert plain.balanced_amounts is plain.amounts
+
+
 def test_sums_are_rounded_once() -> None:
     """Two halves of a byte are one byte, two tenths of a millicpu one millicpu."""
     assert asked(make_pod("a").req(cpu="100u", memory="0.5").req(cpu="100u", memory="500m").obj()) == {

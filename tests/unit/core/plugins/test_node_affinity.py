@@ -156,6 +156,13 @@ def test_wishes_add_up() -> None:
     assert raw_scores(PLUGIN, make_pod("p").node_selector(disk="ssd"), NODES) is None
 
 
+@pytest.mark.parametrize("value", ["x", "1.5", ""])
+def test_a_wish_that_makes_no_sense_is_granted_nowhere(value: str) -> None:
+    """The API server lets it pass, kube-scheduler then never places the pod; the other wishes count as ever."""
+    pod = pod_with(preferred((30, term(where("disk", "Gt", value))), (5, term(where("disk", "In", "ssd")))))
+    assert raw_scores(PLUGIN, pod, NODES) == {"a": 5, "b": 0, "c": 0, "d": 0}
+
+
 def test_what_the_args_enforce_is_asked_first() -> None:
     """A node outside addedAffinity is refused for that, whatever the pod says; its wishes count for every pod."""
     added = NodeAffinity(
