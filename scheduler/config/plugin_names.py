@@ -81,7 +81,7 @@ IN_TREE_PLUGINS: Final = _table(
     PluginInfo("VolumeBinding", _FILTERS | _SCORES | _BINDS_RESERVED),
     PluginInfo("VolumeZone", _FILTERS),
     PluginInfo("PodTopologySpread", _FILTERS | _SCORES, default_weight=2),
-    PluginInfo("InterPodAffinity", _FILTERS | _SCORES, default_weight=2),
+    PluginInfo("InterPodAffinity", _FILTERS | _SCORES, default_weight=2, supported=True),
     PluginInfo(
         "DynamicResources",
         _PRE_ENQUEUE | _FILTERS | _BINDS_RESERVED | {ExtensionPoint.POST_FILTER, ExtensionPoint.SCORE},

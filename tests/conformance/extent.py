@@ -4,8 +4,6 @@ from tests.conformance.case import Case
 
 _NOT_IN_DRY_RUNS_YET = (
     b'"kind":"PodDisruptionBudget"',
-    b'"podAffinity"',
-    b'"podAntiAffinity"',
     b'"topologySpreadConstraints"',
     b'"persistentVolumeClaim"',
     b'"ephemeral":',

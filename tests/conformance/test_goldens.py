@@ -9,7 +9,7 @@ from tests.conformance.compare import case_differences
 from tests.conformance.extent import preemption_is_comparable
 
 GOLDENS = Path(__file__).parent / "goldens"
-PROFILES = ("basic", "taints", "resources", "node-affinity")
+PROFILES = ("basic", "taints", "resources", "node-affinity", "affinity")
 """Those whose plugins are all there."""
 
 
@@ -30,11 +30,11 @@ def test_preemption_equals_kube_schedulers() -> None:
     """Candidates, victims in order, rejected nodes, choice and message, in the cases that need nothing else yet."""
     cases = [
         case
-        for profile in ("preempt", "pdb", "basic", "taints")
+        for profile in ("preempt", "pdb", "nominated", "basic", "taints", "affinity")
         for case in goldens(profile)
         if preemption_is_comparable(case)
     ]
-    assert len(cases) == 183
+    assert len(cases) == 293
     assert_equal(cases, preemption=True)
 
 

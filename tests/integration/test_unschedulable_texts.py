@@ -19,6 +19,7 @@ _NO_SCHEDULE = {"key": "team", "value": "red", "effect": "NoSchedule"}
 _NO_EXECUTE = {"key": "failing", "value": "", "effect": "NoExecute"}
 _PREFER_NO_SCHEDULE = {"key": "slow", "value": "yes", "effect": "PreferNoSchedule"}
 _TOLERATIONS = [{"operator": "Exists"}]
+_HOSTNAME = "kubernetes.io/hostname"
 
 
 def container(**fields: Any) -> Manifests:
@@ -46,6 +47,12 @@ def by_label(key: str, operator: str, *values: str) -> Manifest:
 def by_name(*names: str) -> Manifest:
     """A term that asks for a node by its name, as daemon sets do."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": list(names)}]}
+
+
+def pods_by(topology_key: str, **labels: str) -> Manifest:
+    """A required term of affinity or anti-affinity between pods."""
+    term = {"topologyKey": topology_key, "labelSelector": {"matchLabels": labels}}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
 
 def cordoned(node: Manifest) -> Manifest:
@@ -128,6 +135,27 @@ _CASES = {
             "gpu": {"containers": container(resources={"limits": {"example.com/gpu": "1"}})},
             "label": {"nodeSelector": {"zone": "east"}, "containers": requests(cpu="3")},
             "tolerant": {"tolerations": _TOLERATIONS, "containers": requests(cpu="40")},
+        },
+    ),
+    "affinity between pods": Case(
+        [node_manifest("a", labels={"zone": "east"}), node_manifest("b", labels={"zone": "east"}), node_manifest("c")],
+        {
+            "a": {"labels": {"app": "web"}},
+            "b": {"labels": {"app": "db"}, "affinity": {"podAntiAffinity": pods_by("zone", app="batch")}},
+            "c": {"labels": {"app": "web"}, "affinity": {"podAntiAffinity": pods_by(_HOSTNAME, app="batch")}},
+        },
+        {
+            "nobody-there": {"affinity": {"podAffinity": pods_by("zone", app="none")}},
+            "nowhere": {"labels": {"app": "none"}, "affinity": {"podAffinity": pods_by("rack", app="none")}},
+            "apart": {"affinity": {"podAntiAffinity": pods_by(_HOSTNAME)}},
+            "repelled": {"labels": {"app": "batch"}},
+            "both": {
+                "labels": {"app": "batch"},
+                "affinity": {
+                    "podAffinity": pods_by("zone", app="web"),
+                    "podAntiAffinity": pods_by(_HOSTNAME, app="db"),
+                },
+            },
         },
     ),
     "all cordoned": Case([cordoned(node_manifest(name)) for name in "abc"], {}, {"plain": {}}),

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from tests.conftest import Cluster
 from tests.controlplane.client import wait_until
-from tests.controlplane.resources import Manifest, pod_manifest
+from tests.controlplane.resources import pod_manifest
 from tests.integration.observations import (
     PATIENCE_SECONDS,
-    node_of,
     wait_for_event,
     wait_until_bound,
     wait_until_refused,
@@ -17,17 +14,6 @@ from tests.integration.observations import (
 from tests.integration.podium import Podiums
 
 _WEB = {"app": "web"}
-_REPELLED = "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
-
-
-def term(**labels: str) -> Manifest:
-    """A pod affinity term by hostname."""
-    return {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
-
-
-def required(kind: str, **labels: str) -> Manifest:
-    """An affinity with one required term."""
-    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term(**labels)]}}
 
 
 _SPREAD = {
@@ -36,12 +22,8 @@ _SPREAD = {
     "whenUnsatisfiable": "ScheduleAnyway",
     "labelSelector": {"matchLabels": _WEB},
 }
-_PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term(**_WEB)}]}
 _FEATURES: dict[str, tuple[dict[str, Any], str]] = {
     "spread": ({"topologySpreadConstraints": [_SPREAD]}, "topologySpreadConstraints"),
-    "affinity": ({"affinity": required("podAffinity", **_WEB)}, "affinity.podAffinity"),
-    "preferred": ({"affinity": {"podAffinity": _PREFERRED}}, "affinity.podAffinity"),
-    "anti-affinity": ({"affinity": required("podAntiAffinity", **_WEB)}, "affinity.podAntiAffinity"),
     "claim": (
         {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
         "a volume of kind persistentVolumeClaim",
@@ -98,38 +80,17 @@ def test_pods_with_unsupported_features_are_refused_by_name(cluster: Cluster, po
 
 
 def test_pod_is_tried_again_when_it_changes(cluster: Cluster, podium: Podiums) -> None:
-    """A change of the pod leads to another attempt, with the same answer while the feature is there."""
+    """A change of what the pod asks leads to another attempt, with the same answer while the feature is there."""
     client, namespace = cluster.client, cluster.namespace
     client.create_nodes(1)
     process = podium.start(cluster.control_plane)
-    client.create(pod_manifest("pod", namespace, affinity=required("podAffinity", **_WEB)))
-    wait_until_refused(client, "pod", namespace, "affinity.podAffinity")
+    client.create(pod_manifest("pod", namespace, **_FEATURES["device"][0]))
+    wait_until_refused(client, "pod", namespace, "resourceClaims")
 
     def attempts() -> float:
         return process.sample("scheduler_schedule_attempts_total", result="unschedulable")
 
     before = attempts()
-    client.patch("pods", "pod", {"metadata": {"labels": {"changed": "yes"}}}, namespace)
+    tolerations = client.get("pods", "pod", namespace)["spec"].get("tolerations", [])
+    client.patch("pods", "pod", {"spec": {"tolerations": [*tolerations, {"operator": "Exists"}]}}, namespace)
     wait_until(lambda: attempts() > before, PATIENCE_SECONDS, what="another attempt")
-
-
-@pytest.mark.parametrize("how", ["deleted", "relabelled"])
-def test_pod_that_a_placed_pod_may_repel_waits(cluster: Cluster, podium: Podiums, how: str) -> None:
-    """Its own spec is plain, yet it is refused while the other is there; pods it cannot concern land."""
-    client, namespace = cluster.client, cluster.namespace
-    client.create_nodes(2)
-    repelling = pod_manifest("repelling", namespace, nodeName="node-0", affinity=required("podAntiAffinity", **_WEB))
-    client.create(repelling)
-    podium.start(cluster.control_plane)
-    waiting = client.create(pod_manifest("waiting", namespace, labels=_WEB))
-    client.create(pod_manifest("unconcerned", namespace, labels={"app": "batch"}))
-    condition = wait_until_refused(client, "waiting", namespace, _REPELLED)
-    assert condition["reason"] == "Unschedulable"
-    wait_for_event(client, waiting, "FailedScheduling", _REPELLED)
-    wait_until_bound(client, namespace, ["unconcerned"])
-    assert node_of(client, "waiting", namespace) is None
-    if how == "deleted":
-        client.delete("pods", "repelling", namespace)
-    else:
-        client.patch("pods", "waiting", {"metadata": {"labels": {"app": "other"}}}, namespace)
-    wait_until_bound(client, namespace, ["waiting"])

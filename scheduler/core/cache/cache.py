@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 
 from scheduler.api.quantity import QuantityError
 from scheduler.api.types import Node
-from scheduler.core.cache.anti_affinity import ExistingAntiAffinity
 from scheduler.core.cache.node_info import NodeInfo
 from scheduler.core.framework.types import PodInfo
 
@@ -65,7 +64,6 @@ class Cache:
     """Node infos and pod states."""
 
     def __init__(self) -> None:
-        self.existing_anti_affinity = ExistingAntiAffinity()
         self._nodes: dict[str, NodeInfo] = {}
         self._pods: dict[str, PodState] = {}
         self._assumed: set[str] = set()
@@ -163,7 +161,6 @@ class Cache:
         info = self._info(state.node_name)
         info.add_pod(state.pod)
         self._pods[state.pod.uid] = state
-        self.existing_anti_affinity.add(state.pod)
         self._changes.usage[info.row] = info
         self._changes.pods.append((1, state.pod, info.row))
 
@@ -172,7 +169,6 @@ class Cache:
         self._assumed.discard(uid)
         info = self._nodes[state.node_name]
         info.remove_pod(uid)
-        self.existing_anti_affinity.remove(state.pod)
         self._changes.usage[info.row] = info
         self._changes.pods.append((-1, state.pod, info.row))
         self._drop_if_empty(info)

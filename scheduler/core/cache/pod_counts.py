@@ -12,7 +12,7 @@ costs one look-up and a few additions, whatever the number of selectors. Two kin
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -33,6 +33,7 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 _COUNTER_BYTES: Final = 96 * 1024 * 1024
 _FEWEST_COUNTERS: Final = 1_024
 _COMPILED: Final = 16_384
+_REMEMBERED: Final = 4_096
 _MOST_SUMS: Final = 16
 
 
@@ -138,6 +139,11 @@ class OwnedTerm(Counter):
         self.topology_key = topology_key
 
 
+TermsByKind: TypeAlias = "Mapping[TermKind, Sequence[OwnedTerm]]"
+
+_NO_OWNED_TERMS: Final[TermsByKind] = {}
+
+
 class LabelIndex(dict["LabelPair | None", dict[C, None]]):
     """Finds by a pod's labels what selects it: by one pair that the labels must have, or None where none is needed."""
 
@@ -174,6 +180,8 @@ class PodCounts:
         self._counter_index: LabelIndex[PodCounter] = LabelIndex()
         self._owned: dict[tuple[TermKind, PodTerm, str], OwnedTerm] = {}
         self._owned_index: LabelIndex[OwnedTerm] = LabelIndex()
+        self._selecting: dict[tuple[str, int], tuple[Mapping[str, str] | None, TermsByKind]] = {}
+        self._selecting_version = namespaces.version
         self._resolved: dict[PodTerm, frozenset[str]] = {}
         self._resolved_version = namespaces.version
         self._compiled: OrderedDict[tuple[int, str], tuple[Affinity, AffinityTerms | SelectorError]] = OrderedDict()
@@ -198,6 +206,11 @@ class PodCounts:
         if isinstance(known[1], SelectorError):
             raise known[1]
         return known[1]
+
+    @property
+    def namespaces_version(self) -> int:
+        """Grows when `namespaces_of` may answer otherwise."""
+        return self._namespaces.version
 
     def namespaces_of(self, term: PodTerm) -> frozenset[str] | None:
         """The namespaces that a term means now, None for all."""
@@ -235,17 +248,29 @@ class PodCounts:
         """Whether any placed pod has affinity terms."""
         return bool(self._owned)
 
-    def owned_terms_selecting(self, pod: PodInfo) -> list[OwnedTerm]:
-        """The terms of placed pods that select `pod`."""
+    def owned_terms_selecting(self, pod: PodInfo) -> TermsByKind:
+        """The terms of placed pods that select `pod`; kinds without any are left out."""
         if not self._owned:
-            return []
-        labels = pod.pod.metadata.labels or _NO_LABELS
-        namespace_labels = self.namespace_labels(pod.namespace)
-        return [
-            owned
-            for owned in self._owned_index.found_by(labels)
-            if owned.pods.selects(pod.namespace, namespace_labels, labels)
-        ]
+            return _NO_OWNED_TERMS
+        if self._selecting_version != self._namespaces.version:
+            self._selecting.clear()
+            self._selecting_version = self._namespaces.version
+        labels = pod.pod.metadata.labels
+        key = (pod.namespace, id(labels))
+        known = self._selecting.get(key)
+        if known is None:
+            if len(self._selecting) >= _REMEMBERED:
+                self._selecting.clear()
+            known = self._selecting[key] = (labels, self._find_owned(pod.namespace, labels or _NO_LABELS))
+        return known[1]
+
+    def _find_owned(self, namespace: str, labels: Mapping[str, str]) -> TermsByKind:
+        namespace_labels = self.namespace_labels(namespace)
+        found: dict[TermKind, list[OwnedTerm]] = {}
+        for owned in self._owned_index.found_by(labels):
+            if owned.pods.selects(namespace, namespace_labels, labels):
+                found.setdefault(owned.kind, []).append(owned)
+        return found
 
     # --- writing
 
@@ -294,6 +319,7 @@ class PodCounts:
         if owned is None:
             owned = self._owned[key] = OwnedTerm(*key)
             self._owned_index.put((term.pods.selector,), owned)
+            self._selecting.clear()
         _join(owned, pods, term.weight if kind is TermKind.PREFERRED else 1)
 
     def _forget_class(self, pods: PodClass) -> None:
@@ -305,6 +331,7 @@ class PodCounts:
             if isinstance(counter, OwnedTerm) and not counter.classes:
                 del self._owned[counter.kind, counter.pods, counter.topology_key]
                 self._owned_index.drop((counter.pods.selector,), counter)
+                self._selecting.clear()
 
     def _new_counter(self, selected: SelectedPods) -> PodCounter:
         counter = self._counters[selected] = PodCounter(selected)

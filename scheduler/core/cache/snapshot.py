@@ -1,6 +1,5 @@
 """The cluster as one scheduling cycle sees it."""
 
-from scheduler.core.cache.anti_affinity import ExistingAntiAffinity
 from scheduler.core.cache.change_log import ChangeLog
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import NodeColumns
@@ -34,11 +33,6 @@ class Snapshot:
         self.row_changes = ChangeLog()
         self.start_changes = ChangeLog()
         self._cache = cluster.cache
-
-    @property
-    def existing_anti_affinity(self) -> ExistingAntiAffinity:
-        """Required anti-affinity terms of placed pods."""
-        return self._cache.existing_anti_affinity
 
     def node_info(self, row: int) -> NodeInfo | None:
         """The node of a row with its pods; None for a row without a node."""

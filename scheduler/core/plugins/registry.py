@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from scheduler.config.plugin_args import (
     DefaultPreemptionArgs,
+    InterPodAffinityArgs,
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
@@ -14,6 +15,7 @@ from scheduler.core.framework.registry import PluginFactory
 from scheduler.core.plugins.default_binder import DefaultBinder
 from scheduler.core.plugins.default_preemption import DefaultPreemption
 from scheduler.core.plugins.image_locality import ImageLocality
+from scheduler.core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler.core.plugins.node_affinity import NodeAffinity
 from scheduler.core.plugins.node_declared_features import NodeDeclaredFeatures
 from scheduler.core.plugins.node_name import NodeName
@@ -43,6 +45,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         NodeAffinity.name: lambda args, handle: NodeAffinity(_args(NodeAffinityArgs, args)),
         NodePorts.name: lambda args, handle: NodePorts(),
         NodeResourcesFit.name: lambda args, handle: NodeResourcesFit(_args(NodeResourcesFitArgs, args)),
+        InterPodAffinity.name: lambda args, handle: InterPodAffinity(_args(InterPodAffinityArgs, args)),
         DefaultPreemption.name: lambda args, handle: DefaultPreemption(_args(DefaultPreemptionArgs, args)),
         NodeResourcesBalancedAllocation.name: lambda args, handle: NodeResourcesBalancedAllocation(
             _args(NodeResourcesBalancedAllocationArgs, args)

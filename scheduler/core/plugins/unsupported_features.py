@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
-from scheduler.api.types import Pod, PodAffinity, PodAntiAffinity
+from scheduler.api.types import Pod
 from scheduler.api.volumes import UNREAD_KINDS
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import PreFilterPlugin, PreFilterResult
@@ -15,10 +15,6 @@ from scheduler.core.framework.types import PodInfo, QueuedPodInfo
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
-
-_REPELLED: Final = (
-    "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
-)
 
 
 class UnsupportedFeatures(PreFilterPlugin):
@@ -30,23 +26,18 @@ class UnsupportedFeatures(PreFilterPlugin):
         """A rejection that names the feature, None for a pod that is understood in full."""
         for feature in unsupported(pod.pod):
             return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet")
-        if snapshot.existing_anti_affinity.may_repel(pod):
-            return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, _REPELLED)
         return None
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Any change of what the pod asks or is; placed pods that leave (they may have been the repelling ones)."""
-        return (
-            RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE), _asks_otherwise),
-            RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE)),
-        )
+        """Any change of what the pod asks."""
+        return (RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE), _asks_otherwise),)
 
 
 def _asks_otherwise(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
     """Not so when only the status changed, as by the scheduler's own condition."""
     if not isinstance(old, PodInfo) or not isinstance(new, PodInfo):
         return True
-    return old.pod.spec != new.pod.spec or old.pod.metadata.labels != new.pod.metadata.labels
+    return old.pod.spec != new.pod.spec
 
 
 def unsupported(pod: Pod) -> Iterator[str]:
@@ -54,22 +45,9 @@ def unsupported(pod: Pod) -> Iterator[str]:
     spec = pod.spec
     if spec.topology_spread_constraints:
         yield "topologySpreadConstraints"
-    if spec.affinity is not None:
-        if _has_terms(spec.affinity.pod_affinity):
-            yield "affinity.podAffinity"
-        if _has_terms(spec.affinity.pod_anti_affinity):
-            yield "affinity.podAntiAffinity"
     for kind in sorted(spec.volume_kinds - UNREAD_KINDS):
         yield f"a volume of kind {kind}"
     if spec.resource_claims:
         yield "resourceClaims"
     if spec.scheduling_group is not None:
         yield "schedulingGroup"
-
-
-def _has_terms(affinity: PodAffinity | PodAntiAffinity | None) -> bool:
-    """Whether anything is asked: templates often leave an empty object behind."""
-    return affinity is not None and bool(
-        affinity.required_during_scheduling_ignored_during_execution
-        or affinity.preferred_during_scheduling_ignored_during_execution
-    )

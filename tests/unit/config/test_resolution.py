@@ -41,12 +41,14 @@ def test_the_default_profile() -> None:
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "InterPodAffinity",
         "NodeDeclaredFeatures",
     )
     assert plugins.weights == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
     }
@@ -54,7 +56,7 @@ def test_the_default_profile() -> None:
     assert plugins.bind == ("DefaultBinder",)
     assert plugins.post_filter == ("DefaultPreemption",)
     assert plugins.reserve == plugins.permit == plugins.pre_bind == plugins.post_bind == ()
-    assert "InterPodAffinity" not in plugins.names()
+    assert "DynamicResources" not in plugins.names()
 
 
 def test_named_ones_come_first_then_multi_point_then_the_others() -> None:
@@ -73,6 +75,7 @@ def test_named_ones_come_first_then_multi_point_then_the_others() -> None:
         "NodeResourcesFit",
         "NodeAffinity",
         "TaintToleration",
+        "InterPodAffinity",
         "NodeResourcesBalancedAllocation",
         "ImageLocality",
     )

@@ -132,7 +132,7 @@ def test_a_pod_with_a_selector_that_nobody_understands_counts() -> None:
     snapshot = Snapshot(ClusterState(cache))
     cache.add_pod(on("n1", shape), "n1")
     assert cpu_by_node(snapshot) == {"n1": 1000}
-    assert not cache.existing_anti_affinity.may_repel(pending())
+    assert not snapshot.pod_counts.owned_terms_selecting(pending())
     cache.remove_pod(on("n1", shape).uid)
     assert cpu_by_node(snapshot) == {"n1": 0}
 

@@ -91,7 +91,7 @@ def check_columns(life: ClusterLife, snapshot: Snapshot, rows: dict[str, int]) -
         check_usage(nodes, row, [])
     check_images(life, nodes, rows)
     repelling = any(placed.pod.pod.spec.affinity is REPELLING for placed in life.placed.values())
-    assert snapshot.existing_anti_affinity.may_repel(REPELLED) == repelling
+    assert bool(snapshot.pod_counts.owned_terms_selecting(REPELLED)) == repelling
 
 
 def check_images(life: ClusterLife, nodes: NodeColumns, rows: dict[str, int]) -> None:

@@ -3,15 +3,7 @@
 import pytest
 
 from scheduler.api.decoding import decode_pod
-from scheduler.api.types import (
-    Affinity,
-    LabelSelector,
-    PodAffinity,
-    PodAffinityTerm,
-    PodAntiAffinity,
-    TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
-)
+from scheduler.api.types import TopologySpreadConstraint
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import PreFilterResult
 from scheduler.core.framework.pod_parser import parse_pod
@@ -22,25 +14,16 @@ from scheduler.testing import PodBuilder, make_node, make_pod
 from tests.unit.core.plugins.asking import UU, parsed, snapshot_of
 
 PLUGIN = UnsupportedFeatures()
-_TERM = PodAffinityTerm("zone", LabelSelector({"app": "web"}))
-_WISH = WeightedPodAffinityTerm(1, _TERM)
 
 
-def answer(pod: PodBuilder, *objects: PodBuilder) -> PreFilterResult | Status | None:
-    return PLUGIN.pre_filter(CycleState(), parsed(pod), snapshot_of(make_node("n1"), *objects))
+def answer(pod: PodBuilder) -> PreFilterResult | Status | None:
+    return PLUGIN.pre_filter(CycleState(), parsed(pod), snapshot_of(make_node("n1")))
 
 
 @pytest.mark.parametrize(
     ("pod", "feature"),
     [
         (make_pod("p").spread(TopologySpreadConstraint(1, "zone", "DoNotSchedule")), "topologySpreadConstraints"),
-        (make_pod("p").affinity(Affinity(pod_affinity=PodAffinity((_TERM,)))), "affinity.podAffinity"),
-        (make_pod("p").affinity(Affinity(pod_affinity=PodAffinity(None, (_WISH,)))), "affinity.podAffinity"),
-        (make_pod("p").affinity(Affinity(pod_anti_affinity=PodAntiAffinity((_TERM,)))), "affinity.podAntiAffinity"),
-        (
-            make_pod("p").affinity(Affinity(pod_anti_affinity=PodAntiAffinity(None, (_WISH,)))),
-            "affinity.podAntiAffinity",
-        ),
         (make_pod("p").resource_claim("gpu"), "resourceClaims"),
         (make_pod("p").scheduling_group("team"), "schedulingGroup"),
     ],
@@ -68,38 +51,20 @@ def answer_to_volume(volume: str) -> PreFilterResult | Status | None:
     return PLUGIN.pre_filter(CycleState(), parse_pod(pod), snapshot_of(make_node("n1")))
 
 
-def repelling(**labels: str) -> PodBuilder:
-    term = PodAffinityTerm("kubernetes.io/hostname", LabelSelector(labels))
-    affinity = Affinity(pod_anti_affinity=PodAntiAffinity((term,)))
-    return make_pod("there").affinity(affinity).node("n1")
-
-
-def test_a_pod_that_a_placed_one_may_repel_is_refused() -> None:
-    """Only where the required anti-affinity of the placed pod selects it, in the namespace it reaches."""
-    refused = Status.of(
-        UU, "pod may be repelled by the required anti-affinity of a pod already placed, which is not supported yet"
-    )
-    assert answer(make_pod("p").label(app="web"), repelling(app="web")) == refused
-    assert answer(make_pod("p").label(app="db"), repelling(app="web")) is None
-    assert answer(make_pod("p").label(app="web").namespace("other"), repelling(app="web")) is None
-    assert answer(make_pod("p").label(app="web")) is None
-
-
 def test_ordinary_pods_pass() -> None:
     """All that the other plugins understand is no matter of this one."""
     pod = make_pod("p").req(cpu="1").host_port(80).node_selector(disk="ssd").toleration("gpu", "Exists")
-    assert answer(pod.affinity(Affinity())) is None
-    assert answer(pod.affinity(Affinity(None, PodAffinity(), PodAntiAffinity((), ())))) is None
+    assert answer(pod) is None
 
 
 def test_a_refused_pod_is_not_woken_by_its_own_condition() -> None:
-    """A change of its spec or labels may help, one of its status can't."""
-    (own, _) = PLUGIN.events_to_register()
+    """A change of its spec may help, one of its status can't."""
+    (own,) = PLUGIN.events_to_register()
     pod = make_pod("p").label(app="web")
     assert own.hint is not None
     for after, helps in (
         (pod.condition("PodScheduled", "False", "Unschedulable"), False),
-        (pod.label(app="db"), True),
+        (pod.label(app="db"), False),
         (pod.toleration("a", "Exists"), True),
     ):
         assert own.hint(QueuedPodInfo(parsed(pod), 0.0), parsed(pod), parsed(after)) is helps
