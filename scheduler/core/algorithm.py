@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from scheduler.core.cache.snapshot import Snapshot
-from scheduler.core.framework.best_rows import BestRows, Rng
+from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
 from scheduler.core.framework.evaluation import FEASIBLE, FullEvaluation, Outcome
@@ -172,7 +172,7 @@ class ScheduleAlgorithm:
             framework.evaluations.score(state, pod, snapshot, outcome)
             self._record("Score", "Success", started)
         # 5. Select the host.
-        position = self._select_host(outcome)
+        position = outcome.draw(self._rng)
         decision.node_name = snapshot.nodes.names[outcome.row(position)]
         if self._observer is not None and feasible > 1:
             self._observer.chosen(Choice(framework, snapshot, state, pod, outcome, position))
@@ -288,9 +288,6 @@ class ScheduleAlgorithm:
             left_out_count=nodes - evaluated if verdicts.left_out is not None else 0,
             unschedulable_plugins=frozenset(plugins),
         )
-
-    def _select_host(self, outcome: Outcome) -> int:
-        return (outcome.best or BestRows()).draw(outcome.totals, self._rng)
 
     def _record(self, extension_point: str, status: str, started: float) -> None:
         seconds = self._recorder.clock() - started

@@ -1,10 +1,12 @@
 """The rows with the highest total, kept while totals change one row at a time."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
-from scheduler.core.framework.types import IntArray, RowIndex
+from scheduler.core.framework.types import BoolArray, IntArray, RowIndex
+
+_DRAWS: Final = 16
 
 
 class Rng(Protocol):
@@ -50,3 +52,11 @@ class BestRows:
                 return row
             self._count -= 1
             self._rows[position] = self._rows[self._count]
+
+    def draw_among(self, totals: IntArray, allowed: BoolArray, rng: Rng) -> int | None:
+        """`draw` of the rows that are allowed; None where they are so few that a look at all of them is cheaper."""
+        for _ in range(_DRAWS):
+            row = self.draw(totals, rng)
+            if allowed.item(row):
+                return row
+        return None

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.core.framework.best_rows import BestRows
+from scheduler.core.framework.best_rows import BestRows, Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import (
     MAX_NODE_SCORE,
@@ -73,31 +73,52 @@ class Outcome:
     Attributes:
         rejected_by: int8 a row: FEASIBLE, NO_NODE, or the index of the first filter plugin that rejects the node.
         verdicts: int32 a row: that plugin's verdict.
-        totals: int64 a row: weighted scores added up, INFEASIBLE where the node is not feasible. Scores equal for all
-            nodes may be left out, so totals rank nodes but are not the numbers kube-scheduler would log.
+        scores: int64 a row: weighted scores added up, INFEASIBLE where the node was seen not to be feasible. Scores
+            equal for all nodes may be left out: these rank nodes but are not the numbers kube-scheduler would log.
         feasible: number of feasible rows.
         raw_of_nodes: raw scores that are yet to be normalised over the feasible nodes.
-        best: the rows with the highest of `totals`, where they are known without looking at all.
+        best: the rows with the highest of `scores`, where they are known without looking at all.
+        among: which rows are feasible, where `scores` do not tell.
     """
 
     rows: Rows
     rejected_by: Int8Array
     verdicts: IntArray
-    totals: IntArray
+    scores: IntArray
     feasible: int
     raw_of_nodes: Sequence[tuple[ScorePart, IntArray]] = ()
     best: BestRows | None = None
+    among: BoolArray | None = None
+
+    @property
+    def totals(self) -> IntArray:
+        """`scores`, INFEASIBLE wherever the node is not feasible."""
+        if self.among is not None:
+            self.totals = np.where(self.among, self.scores, INFEASIBLE)
+        return self.scores
+
+    @totals.setter
+    def totals(self, totals: IntArray) -> None:
+        self.scores, self.among, self.best = totals, None, None
+
+    def draw(self, rng: Rng) -> int:
+        """The position of one of the feasible rows with the highest total, each as likely as the other."""
+        if self.among is not None and self.best is not None:
+            row = self.best.draw_among(self.scores, self.among, rng)
+            if row is not None:
+                return row
+        totals = self.totals
+        return (self.best or BestRows()).draw(totals, rng)
 
     def correct(self, row: int, rejected_by: int, verdict: int) -> None:
         """Replace the answer about one row by a rejection; what was kept for other pods stays as it is."""
         position = row if isinstance(self.rows, slice) else int(np.flatnonzero(self.rows == row)[0])
         self.feasible -= self.rejected_by.item(position) == FEASIBLE
-        self.rejected_by, self.verdicts, self.totals = (
-            self.rejected_by.copy(), self.verdicts.copy(), self.totals.copy()
-        )  # fmt: skip
+        self.rejected_by, self.verdicts = self.rejected_by.copy(), self.verdicts.copy()
         self.rejected_by[position], self.verdicts[position] = rejected_by, verdict
-        self.totals[position] = INFEASIBLE
-        self.best = None
+        totals = self.totals.copy()
+        totals[position] = INFEASIBLE
+        self.totals = totals
 
     def row(self, position: int) -> int:
         """The row that stands at a position of the arrays."""
@@ -211,8 +232,8 @@ class RowEvaluations:
                 self._count_nominated(check, outcome.rows, outcome.rejected_by, outcome.verdicts)
             feasible = outcome.rejected_by == FEASIBLE
             outcome.feasible = int(np.count_nonzero(feasible))
-            outcome.totals = np.where(feasible, outcome.totals, INFEASIBLE)
-            outcome.best = None
+            if outcome.feasible < whole.feasible:
+                outcome.among = feasible
         return outcome
 
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, outcome: Outcome) -> None:
@@ -227,7 +248,6 @@ class RowEvaluations:
         for s, values in raw:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
         outcome.totals = np.where(feasible, totals, INFEASIBLE)
-        outcome.best = None
 
     def evaluate_rows(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, skipped: frozenset[str] = frozenset()
@@ -521,8 +541,8 @@ def _merge_filters(
             _measure(recorder, plugin, "Filter", started, rejects=rejects)
         if rejects:
             first = (answer != 0) & (rejected_by > index)
-            rejected_by[first] = index
-            verdicts[first] = answer[first]
+            np.copyto(rejected_by, index, where=first)
+            np.copyto(verdicts, answer, where=first)
 
 
 def _first_rejection(

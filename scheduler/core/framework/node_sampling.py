@@ -71,7 +71,7 @@ class NodeSampling:
         rows = order[chosen]
         totals = np.full_like(outcome.totals, INFEASIBLE)
         totals[rows] = outcome.totals[rows]
-        outcome.totals, outcome.feasible, outcome.best = totals, size, None
+        outcome.totals, outcome.feasible = totals, size
         return (self._start - start - 1) % nodes + 1
 
     def _zone_order(self, snapshot: Snapshot) -> RowIndex:
