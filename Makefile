@@ -46,6 +46,11 @@ integration: setup ## Tests on a real API server
 conformance: $(STAMP) ## Answers compared with kube-scheduler's goldens
 	@$(BIN)/pytest tests/conformance
 
+.PHONY: differential
+differential: setup ## Fresh random clusters, decided by kube-scheduler and Podium (CASES, SEED, PROFILES, OUT)
+	@$(BIN)/python -m tests.differential --cases "$(or $(CASES),500)" --seed "$(or $(SEED),1)" \
+	  --profiles "$(PROFILES)" --out "$(or $(OUT),.bench/differential)"
+
 .PHONY: soak
 soak: setup ## Long versions of the tests
 	@$(BIN)/pytest tests --soak -m soak

@@ -9,6 +9,7 @@ from tests.conformance.compare import case_differences
 from tests.conformance.extent import preemption_is_comparable
 
 GOLDENS = Path(__file__).parent / "goldens"
+FOUND = Path(__file__).parent / "found"
 PROFILES = ("basic", "taints", "resources", "node-affinity", "affinity")
 """Those whose plugins are all there."""
 
@@ -36,6 +37,14 @@ def test_preemption_equals_kube_schedulers() -> None:
     ]
     assert len(cases) == 293
     assert_equal(cases, preemption=True)
+
+
+def test_cases_once_found_stay_equal() -> None:
+    """Minimal cases of differences that are mended."""
+    found = [case for path in sorted(FOUND.glob("*.jsonl")) for case in read_cases(path)]
+    assert found
+    for case in found:
+        assert_equal([case], preemption=preemption_is_comparable(case))
 
 
 def assert_equal(cases: list[Case], *, preemption: bool) -> None:
