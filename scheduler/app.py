@@ -105,7 +105,7 @@ async def _connect(options: RunOptions, metrics: Metrics) -> Transport:
     """A transport to an API server that answers and gives us what we need."""
     connection = options.loaded.configuration.client_connection
     credentials = await load_credentials(options.kubeconfig)
-    settings = TransportSettings(qps=connection.qps, burst=connection.burst or 1)
+    settings = TransportSettings(qps=connection.calls_per_second(), burst=connection.burst or 1)
     transport = open_transport(credentials, options.identity, settings, metrics.requests)
     try:
         missing = await missing_rights(transport, SCHEDULER_RIGHTS)

@@ -39,6 +39,10 @@ class ClientConnectionConfiguration(ConfigStruct, frozen=True, kw_only=True):
     qps: float | None = None
     burst: Int32 | None = None
 
+    def calls_per_second(self) -> float | None:
+        """The limit of an effective configuration; None for none, which a negative `qps` asks for, too."""
+        return self.qps if self.qps is not None and self.qps > 0 else None
+
 
 class Plugin(ConfigStruct, frozen=True, kw_only=True):
     """A plugin's name and its weight in the score; None and 0 stand for 1."""

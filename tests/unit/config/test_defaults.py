@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import yaml
 
 from scheduler.config.duration import Duration
@@ -77,6 +78,12 @@ def test_the_client_is_limited_only_when_asked() -> None:
     assert client_limits(qps=5.5) == (5.5, 100)
     assert client_limits(burst=7) == (50.0, 7)
     assert client_limits(qps=-1, burst=3) == (-1, 3)
+
+
+@pytest.mark.parametrize(("written", "limit"), [({}, None), ({"qps": -1, "burst": 3}, None), ({"burst": 3}, 50.0)])
+def test_a_negative_qps_means_no_limit(written: dict[str, int], limit: float | None) -> None:
+    """As for kube-scheduler's client; the file may say so."""
+    assert load({"clientConnection": written}).configuration.client_connection.calls_per_second() == limit
 
 
 def test_zero_values_mean_absent_where_kubernetes_says_so() -> None:
