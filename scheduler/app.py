@@ -40,7 +40,8 @@ from scheduler.pod_writer import PodWriter
 from scheduler.schedule_one import Profiles
 from scheduler.scheduler import Scheduler
 from scheduler.server import Endpoint, HealthChecks, ServerError, start_server
-from scheduler.telemetry.metrics import Metrics, SchedulerGauges
+from scheduler.telemetry.gauges import SchedulerGauges
+from scheduler.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -176,7 +177,13 @@ def _assemble(options: RunOptions, writer: PodWriter, metrics: Metrics, schedule
 
     def gauges() -> SchedulerGauges:
         counts = {**core.queue.pending_counts(), **core.cluster.cache.sizes()}
-        return SchedulerGauges(**counts, inflight_events=core.queue.in_flight_counts())
+        return SchedulerGauges(
+            **counts,
+            inflight_events=core.queue.in_flight_counts(),
+            unschedulable_pods=core.queue.rejection_counts(),
+            binding=core.schedule_one.binding,
+            plugin_evaluations=core.profiles.plugin_evaluations(),
+        )
 
     metrics.watch_gauges(gauges)
     return core

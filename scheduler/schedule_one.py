@@ -104,6 +104,14 @@ class Profiles:
         """The algorithm of a profile."""
         return self._algorithms[scheduler_name]
 
+    def plugin_evaluations(self) -> dict[tuple[str, str, str], int]:
+        """How often each plugin was asked, by plugin, extension point and schedulerName."""
+        return {
+            (plugin, extension_point, name): count
+            for name, framework in self._frameworks.items()
+            for (plugin, extension_point), count in framework.plugin_evaluations().items()
+        }
+
 
 class ScheduleOne:
     """Takes pods through their cycles. One per process, on the scheduling loop.
@@ -112,6 +120,9 @@ class ScheduleOne:
         spawn: starts a binding cycle as a task of its own.
         clock: monotonic seconds.
         observer: told of each decision.
+
+    Attributes:
+        binding: pods in their binding cycle at this moment.
     """
 
     def __init__(
@@ -128,6 +139,7 @@ class ScheduleOne:
         observer: CycleObserver | None = None,
     ) -> None:
         self.profiles = profiles
+        self.binding = 0
         self._observer = observer
         self._cache = cache
         self._nominator = nominator
@@ -222,6 +234,15 @@ class ScheduleOne:
         self, framework: Framework, state: CycleState, queued: QueuedPodInfo, node_name: str, started: float
     ) -> None:
         """Steps 5 to 7; a task of its own, so other pods are scheduled meanwhile."""
+        self.binding += 1
+        try:
+            await self._bind(framework, state, queued, node_name, started)
+        finally:
+            self.binding -= 1
+
+    async def _bind(
+        self, framework: Framework, state: CycleState, queued: QueuedPodInfo, node_name: str, started: float
+    ) -> None:
         pod = queued.pod_info
         try:
             # 5. PreBind, 6. Bind.

@@ -10,18 +10,14 @@ frequent, keep the bound child of the public instrument (`metrics.event_handling
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
-import msgspec
 from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder, generate_latest
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
+from scheduler.telemetry.gauges import GaugeCollector, SchedulerGauges
 from scheduler.telemetry.instruments import Counter, Histogram, exponential_buckets
 
 _MANY_ATTEMPTS: Final = 15
@@ -36,19 +32,6 @@ class AttemptResult(StrEnum):
     SCHEDULED = "scheduled"
     UNSCHEDULABLE = "unschedulable"
     ERROR = "error"
-
-
-class SchedulerGauges(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods are in each part of the queue, what it keeps for attempts under way, and what the cache holds."""
-
-    active: int = 0
-    backoff: int = 0
-    unschedulable: int = 0
-    gated: int = 0
-    nodes: int = 0
-    pods: int = 0
-    assumed_pods: int = 0
-    inflight_events: Mapping[str, int] = MappingProxyType({})
 
 
 class Metrics:
@@ -154,7 +137,7 @@ class Metrics:
             _FROM_TENTH_MILLISECOND,
             ("event",),
         )
-        self._gauges = _GaugeCollector()
+        self._gauges = GaugeCollector()
         self.registry.register(self._gauges)
 
     def _own_metrics(self) -> None:
@@ -290,42 +273,3 @@ class RequestMetrics:
         """A try of a call ended; `code` is the HTTP status, or `<error>` where there was no answer."""
         self.requests_total.labels(code, verb, host).inc()
         self.request_duration.labels(verb, host).observe(seconds)
-
-
-class _GaugeCollector(Collector):
-    """pending_pods, inflight_events and cache_size, counted when they are scraped; all 0 until someone can count."""
-
-    def __init__(self) -> None:
-        self.read: Callable[[], SchedulerGauges] = SchedulerGauges
-
-    def collect(self) -> Iterable[Metric]:
-        """Called by the registry at each scrape."""
-        now = self.read()
-        pending = GaugeMetricFamily(
-            "scheduler_pending_pods",
-            "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' "
-            "means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulableEntities that the "
-            "scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the "
-            "scheduler never attempted to schedule because they are gated; 'incomplete' means number of pods in "
-            "incompletePodGroupPods; 'pending' means number of pods in pendingPodGroupPods.",
-            labels=("queue",),
-        )
-        for queue in ("active", "backoff", "unschedulable", "gated"):
-            pending.add_metric((queue,), getattr(now, queue))
-        yield pending
-        in_flight = GaugeMetricFamily(
-            "scheduler_inflight_events",
-            "[ALPHA] Number of events currently tracked in the scheduling queue.",
-            labels=("event",),
-        )
-        for event, number in now.inflight_events.items():
-            in_flight.add_metric((event,), number)
-        yield in_flight
-        size = GaugeMetricFamily(
-            "scheduler_cache_size",
-            "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
-            labels=("type",),
-        )
-        for held in ("nodes", "pods", "assumed_pods"):
-            size.add_metric((held,), getattr(now, held))
-        yield size

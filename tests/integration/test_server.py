@@ -8,7 +8,8 @@ import pytest
 
 from scheduler import server as server_module
 from scheduler.server import HealthChecks, HttpServer, ServerError, start_server
-from scheduler.telemetry.metrics import Metrics, SchedulerGauges
+from scheduler.telemetry.gauges import SchedulerGauges
+from scheduler.telemetry.metrics import Metrics
 
 ADDRESS = "127.0.0.1"
 

@@ -395,6 +395,7 @@ class RowEvaluations:
             for s in whole.score_plugins:
                 started = self._recorder.clock() if state.record_plugin_metrics else 0.0
                 points = s.plugin.score_row(state, pod, snapshot, row)
+                s.plugin.scored_rows += 1
                 if not 0 <= points <= MAX_NODE_SCORE:
                     check_bounds(s.plugin, np.array([points]), np.ones(1, np.bool_))
                 score += s.weight * points
@@ -411,6 +412,7 @@ class RowEvaluations:
     ) -> IntArray:
         started = self._recorder.clock() if state.record_plugin_metrics else 0.0
         scores = part.plugin.score(state, pod, snapshot, rows, feasible)
+        part.plugin.scored_rows += len(scores)
         if state.record_plugin_metrics:
             _measure(self._recorder, part.plugin, "Score", started)
         return scores
@@ -536,6 +538,7 @@ def _merge_filters(
     for index, plugin in filters:
         started = recorder.clock() if state.record_plugin_metrics else 0.0
         answer = plugin.filter(state, pod, snapshot, rows)
+        plugin.filtered_rows += len(answer)
         rejects = bool(answer.any())
         if state.record_plugin_metrics:
             _measure(recorder, plugin, "Filter", started, rejects=rejects)
@@ -564,6 +567,7 @@ def _first_rejection(
             break
         started = recorder.clock() if measured else 0.0
         answer = plugin.filter_row(state, pod, snapshot, row)
+        plugin.filtered_rows += 1
         if measured:
             _measure(recorder, plugin, "Filter", started, rejects=answer != 0)
         if answer:

@@ -103,7 +103,13 @@ class PreFilterResult:
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod before any node is looked at."""
+    """Looks at the pod before any node is looked at.
+
+    Attributes:
+        pre_filtered_pods: pods it was asked about and did not skip; counted by the framework.
+    """
+
+    pre_filtered_pods: int = 0
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult | Status | None:
@@ -121,9 +127,11 @@ class FilterPlugin(Plugin):
     Attributes:
         reads_sums_only: whether of the pods on a node `filter` reads nothing but their number and what they request in
             sum of the resources that the pod itself requests. Preemption then tries many nodes at once.
+        filtered_rows: rows that it was asked about; counted by the framework.
     """
 
     reads_sums_only: ClassVar[bool] = False
+    filtered_rows: int = 0
 
     @abstractmethod
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
@@ -213,9 +221,14 @@ class Normalize(Enum):
 
 
 class ScorePlugin(Plugin):
-    """Ranks feasible nodes."""
+    """Ranks feasible nodes.
+
+    Attributes:
+        scored_rows: rows that it was asked about; counted by the framework.
+    """
 
     normalization: ClassVar[Normalize] = Normalize.NONE
+    scored_rows: int = 0
 
     @abstractmethod
     def score_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Plugin)
 
 _REMEMBERED_PRE_FILTERS: Final = 4_096
+_MEASURED_ENTRIES: Final = 10
+"""PreEnqueue plugins are timed one by one at one of so many entries into the queue."""
 
 
 @dataclass(slots=True)
@@ -109,6 +111,7 @@ class Framework:
         self._post_bind = self._implementing(PostBindPlugin, plugins.post_bind)
         self.evaluations = RowEvaluations(self.filters, self.scores, recorder)
         self._remembered: OrderedDict[Hashable, tuple[PodInfo, PreFilterResult | Status | None]] = OrderedDict()
+        self._entries = 0
 
     def _implementing(self, kind: type[P], names: Sequence[str]) -> tuple[P, ...]:
         """The plugins that have something to do at a point, of those named there.
@@ -143,11 +146,21 @@ class Framework:
         Raises:
             PluginError: a plugin raised.
         """
+        self._entries += 1
+        measured = self._entries % _MEASURED_ENTRIES == 0
+        started = self._recorder.clock()
+        status = self._run_pre_enqueue(pod, measured)
+        self._record("PreEnqueue", status, started)
+        return status
+
+    def _run_pre_enqueue(self, pod: PodInfo, measured: bool) -> Status | None:
         for plugin in self._pre_enqueue:
+            started = self._plugin_started(measured)
             try:
                 status = plugin.pre_enqueue(pod)
             except Exception as fault:
                 raise PluginError(plugin.name, "PreEnqueue", repr(fault)) from fault
+            self._plugin_ended(measured, plugin, "PreEnqueue", status, started)
             if status is not None:
                 return _by(plugin, status)
         return None
@@ -171,7 +184,10 @@ class Framework:
         node_names: frozenset[str] | None = None
         skipped: list[str] = []
         for plugin in self._pre_filters:
+            plugin_started = self._plugin_started(state.record_plugin_metrics)
             answer = self._ask_pre_filter(plugin, state, pod, snapshot)
+            status = answer if isinstance(answer, Status) else None
+            self._plugin_ended(state.record_plugin_metrics, plugin, "PreFilter", status, plugin_started)
             if answer is None:
                 continue
             if isinstance(answer, PreFilterResult):
@@ -191,10 +207,14 @@ class Framework:
         self, plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterResult | Status | None:
         if plugin.depends is Depends.CLUSTER or not isinstance(plugin, FilterPlugin):
-            return plugin.pre_filter(state, pod, snapshot)
+            answer = plugin.pre_filter(state, pod, snapshot)
+            if not (isinstance(answer, Status) and answer.code is Code.SKIP):
+                plugin.pre_filtered_pods += 1
+            return answer
         signature = plugin.filter_signature(pod, snapshot)
         if signature is None:
             return None
+        plugin.pre_filtered_pods += 1
         key = (plugin.name, signature)
         known = self._remembered.get(key)
         if known is not None:
@@ -220,8 +240,10 @@ class Framework:
         result = PostFilterResult()
         messages: list[str] = []
         for plugin in self._post_filters:
+            started = self._plugin_started(attempt.state.record_plugin_metrics)
             answer = plugin.post_filter(attempt)
             status = answer.status
+            self._plugin_ended(attempt.state.record_plugin_metrics, plugin, "PostFilter", status, started)
             if status is None or status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return answer
             if not status.code.rejected:
@@ -235,21 +257,41 @@ class Framework:
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Let every Reserve plugin set its part aside; None when all did."""
+        started = self._recorder.clock()
+        status = self._run_reserve(state, pod, node_name)
+        self._record("Reserve", status, started)
+        return status
+
+    def _run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         for plugin in self._reserve:
+            started = self._plugin_started(state.record_plugin_metrics)
             status = plugin.reserve(state, pod, node_name)
+            self._plugin_ended(state.record_plugin_metrics, plugin, "Reserve", status, started)
             if status is not None:
                 return _by(plugin, status)
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Give everything back, in reverse order."""
+        started = self._recorder.clock()
         for plugin in reversed(self._reserve):
+            plugin_started = self._plugin_started(state.record_plugin_metrics)
             plugin.unreserve(state, pod, node_name)
+            self._plugin_ended(state.record_plugin_metrics, plugin, "Unreserve", None, plugin_started)
+        self._record("Unreserve", None, started)
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run the PreBind plugins in order; the first status ends it."""
+        started = self._recorder.clock()
+        status = await self._run_pre_bind(state, pod, node_name)
+        self._record("PreBind", status, started)
+        return status
+
+    async def _run_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         for plugin in self._pre_bind:
+            started = self._plugin_started(state.record_plugin_metrics)
             status = await plugin.pre_bind(state, pod, node_name)
+            self._plugin_ended(state.record_plugin_metrics, plugin, "PreBind", status, started)
             if status is not None:
                 return _by(plugin, status)
         return None
@@ -259,7 +301,9 @@ class Framework:
         started = self._recorder.clock()
         status: Status | None = Status.of(Code.SKIP)
         for plugin in self._bind:
+            plugin_started = self._plugin_started(state.record_plugin_metrics)
             status = await plugin.bind(state, pod, node_name)
+            self._plugin_ended(state.record_plugin_metrics, plugin, "Bind", status, plugin_started)
             if status is None or status.code is not Code.SKIP:
                 status = status and _by(plugin, status)
                 break
@@ -268,12 +312,38 @@ class Framework:
 
     async def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Tell the PostBind plugins."""
+        started = self._recorder.clock()
         for plugin in self._post_bind:
+            plugin_started = self._plugin_started(state.record_plugin_metrics)
             await plugin.post_bind(state, pod, node_name)
+            self._plugin_ended(state.record_plugin_metrics, plugin, "PostBind", None, plugin_started)
+        self._record("PostBind", None, started)
+
+    # --- what is measured
+
+    def plugin_evaluations(self) -> dict[tuple[str, str], int]:
+        """By plugin and extension point: pods for which PreFilter, nodes for which Filter and Score were asked."""
+        counts = {(plugin.name, "PreFilter"): plugin.pre_filtered_pods for plugin in self._pre_filters}
+        counts |= {(plugin.name, "Filter"): plugin.filtered_rows for plugin in self.filters}
+        return counts | {(part.plugin.name, "Score"): part.plugin.scored_rows for part in self.scores}
+
+    def _plugin_started(self, measured: bool) -> float:
+        return self._recorder.clock() if measured else 0.0
+
+    def _plugin_ended(
+        self, measured: bool, plugin: Plugin, extension_point: str, status: Status | None, started: float
+    ) -> None:
+        if measured:
+            seconds = self._recorder.clock() - started
+            self._recorder.plugin(plugin.name, extension_point, _label(status), seconds)
 
     def _record(self, extension_point: str, status: Status | None, started: float) -> None:
-        label = "Success" if status is None else status.code.label
-        self._recorder.extension_point(self.profile_name, extension_point, label, self._recorder.clock() - started)
+        seconds = self._recorder.clock() - started
+        self._recorder.extension_point(self.profile_name, extension_point, _label(status), seconds)
+
+
+def _label(status: Status | None) -> str:
+    return "Success" if status is None else status.code.label
 
 
 def _by(plugin: Plugin, status: Status) -> Status:

@@ -63,6 +63,7 @@ from scheduler.core.queue.in_flight import InFlight
 from scheduler.core.queue.lazy_heap import LazyHeap, SortKey
 from scheduler.core.queue.parking import Parking
 from scheduler.core.queue.pod_changes import pod_update_events
+from scheduler.core.queue.rejections import Rejections
 
 _NO_PLUGINS: frozenset[str] = frozenset()
 _SILENT = SilentRecorder()
@@ -110,6 +111,7 @@ class SchedulingQueue:
         self._backoff = BackoffQueue(tickets, initial_backoff_seconds, max_backoff_seconds)
         self._parking = Parking()
         self._in_flight = InFlight()
+        self._rejections = Rejections()
         self._registry = EventRegistry(registered_events, hint_signatures, hint_recorder, report_fault)
         self._pre_enqueue = pre_enqueue
         self._sort_key = sort_key
@@ -156,6 +158,8 @@ class SchedulingQueue:
         """A pod is gone, or no business of this queue any more (assigned, finished). Unknown pods are ignored."""
         entry = self._entries.pop(uid, None)
         if entry is not None:
+            if entry.place is not Place.IN_FLIGHT:
+                self._rejections.remove(entry.queued)
             self._withdraw(entry)
 
     def move_all_to_active_or_backoff(
@@ -184,6 +188,7 @@ class SchedulingQueue:
         self._backoff.clear()
         self._parking.clear()
         self._in_flight.clear()
+        self._rejections.clear()
 
     # --- what the scheduling loop does
 
@@ -201,6 +206,7 @@ class SchedulingQueue:
         entry.place = Place.IN_FLIGHT
         queued = entry.queued
         queued.attempts += 1
+        self._rejections.remove(queued)
         queued.unschedulable_plugins = queued.pending_plugins = _NO_PLUGINS
         self._in_flight.begin(queued.pod_info.uid)
         return queued
@@ -237,6 +243,7 @@ class SchedulingQueue:
         queued.backoff_until = self._backoff.end_of(queued)
         verdict = self._verdict_on_attempt(queued)
         self._in_flight.finish(queued.uid)
+        self._rejections.add(queued)
         self._requeue(entry, verdict, SCHEDULE_ATTEMPT_FAILURE, now)
         return entry.place
 
@@ -291,6 +298,10 @@ class SchedulingQueue:
             "gated": len(self._parking.gated),
         }
 
+    def rejection_counts(self) -> dict[tuple[str, str], int]:
+        """Waiting pods by the plugin that turned them away and schedulerName, as `unschedulable_pods` has them."""
+        return self._rejections.counts()
+
     def in_flight_counts(self) -> dict[str, int]:
         """What is kept for attempts under way, by the `event` label of `inflight_events`."""
         return self._in_flight.counts()
@@ -316,7 +327,9 @@ class SchedulingQueue:
             self._park(entry, Place.UNSCHEDULABLE, label, now)
         elif status := self._holds(queued.pod_info):
             queued.gating_plugin = status.plugin
+            self._rejections.remove(queued)
             queued.unschedulable_plugins |= {status.plugin}
+            self._rejections.add(queued)
             self._park(entry, Place.GATED, label, now)
         else:
             queued.gating_plugin = ""

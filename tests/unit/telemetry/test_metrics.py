@@ -6,8 +6,9 @@ That names, labels and buckets equal those of the real kube-scheduler is compare
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from scheduler.telemetry.gauges import SchedulerGauges
 from scheduler.telemetry.instruments import exponential_buckets
-from scheduler.telemetry.metrics import AttemptResult, Metrics, SchedulerGauges
+from scheduler.telemetry.metrics import AttemptResult, Metrics
 
 
 @pytest.fixture
@@ -81,7 +82,18 @@ def test_gauges_are_read_when_they_are_scraped(metrics: Metrics) -> None:
     """Before anyone can count they are 0; then each scrape asks anew."""
     assert value(metrics, "scheduler_pending_pods", queue="active") == 0
     in_flight = {"PodPopped": 2, "NodeAdd": 9}
-    full = SchedulerGauges(active=3, gated=1, nodes=7, assumed_pods=2, inflight_events=in_flight)
+    rejections = {("NodeResourcesFit", "podium"): 3}
+    asked = {("NodeAffinity", "Filter", "podium"): 11}
+    full = SchedulerGauges(
+        active=3,
+        gated=1,
+        nodes=7,
+        assumed_pods=2,
+        inflight_events=in_flight,
+        unschedulable_pods=rejections,
+        binding=6,
+        plugin_evaluations=asked,
+    )
     readings = iter([full, SchedulerGauges(active=4)])
     metrics.watch_gauges(lambda: next(readings))
     families = {family.name: family for family in metrics.registry.collect()}
@@ -91,6 +103,13 @@ def test_gauges_are_read_when_they_are_scraped(metrics: Metrics) -> None:
     events = {sample.labels["event"]: sample.value for sample in families["scheduler_inflight_events"].samples}
     assert size == {"nodes": 7, "pods": 0, "assumed_pods": 2}
     assert events == in_flight
+    (rejected,) = families["scheduler_unschedulable_pods"].samples
+    assert rejected.labels == {"plugin": "NodeResourcesFit", "profile": "podium"}
+    (binding,) = families["scheduler_goroutines"].samples
+    assert binding.labels == {"operation": "binding"}
+    (evaluations,) = families["scheduler_plugin_evaluation"].samples
+    assert evaluations.labels == {"plugin": "NodeAffinity", "extension_point": "Filter", "profile": "podium"}
+    assert (rejected.value, binding.value, evaluations.value) == (3, 6, 11)
     assert value(metrics, "scheduler_pending_pods", queue="active") == 4
 
 

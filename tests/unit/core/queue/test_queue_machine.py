@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -16,6 +18,7 @@ from tests.unit.core.queue.harness import (
     NODE_LABEL,
     NODE_TAINT,
     POD_DELETE,
+    PROFILE,
     TAINTS,
     Harness,
     pod_info,
@@ -156,6 +159,16 @@ class QueueMachine(RuleBasedStateMachine):
         places = self.harness.queue.snapshot()
         counted = {place.value: len(pods) for place, pods in places.items() if place is not Place.IN_FLIGHT}
         assert self.harness.queue.pending_counts() == counted
+
+    @invariant()
+    def rejections_equal_a_recount(self) -> None:
+        counted: Counter[tuple[str, str]] = Counter()
+        for place, pods in self.harness.queue.snapshot().items():
+            if place is not Place.IN_FLIGHT:
+                for queued in pods:
+                    counted.update((name, PROFILE) for name in queued.unschedulable_plugins | queued.pending_plugins)
+        assert +Counter(self.harness.queue.rejection_counts()) == counted
+        assert min(self.harness.queue.rejection_counts().values(), default=0) >= 0
 
     @invariant()
     def pods_fit_the_place_they_are_in(self) -> None:
