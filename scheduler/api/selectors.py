@@ -121,6 +121,13 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
     return _canonical(requirements)
 
 
+def all_of(*selectors: Selector) -> Selector:
+    """Selects what every one of them selects."""
+    if any(selector.selects_nothing for selector in selectors):
+        return NOTHING
+    return _canonical(requirement for selector in selectors for requirement in selector.requirements)
+
+
 class FieldRequirement(Struct, frozen=True):
     """A node's field must (or, negated, must not) have the value."""
 

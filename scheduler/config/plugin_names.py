@@ -80,7 +80,7 @@ IN_TREE_PLUGINS: Final = _table(
     PluginInfo("NodeVolumeLimits", _FILTERS),
     PluginInfo("VolumeBinding", _FILTERS | _SCORES | _BINDS_RESERVED),
     PluginInfo("VolumeZone", _FILTERS),
-    PluginInfo("PodTopologySpread", _FILTERS | _SCORES, default_weight=2),
+    PluginInfo("PodTopologySpread", _FILTERS | _SCORES, default_weight=2, supported=True),
     PluginInfo("InterPodAffinity", _FILTERS | _SCORES, default_weight=2, supported=True),
     PluginInfo(
         "DynamicResources",

@@ -39,14 +39,16 @@ class InternedColumn(Generic[V]):
     Attributes:
         values: the distinct values in use, by id.
         ids: int32 value id a row; MISSING where the node has no value.
+        present: number of rows that have a value.
         version: grows whenever a row's id changes.
     """
 
-    __slots__ = ("ids", "values", "version")
+    __slots__ = ("ids", "present", "values", "version")
 
     def __init__(self, capacity: int) -> None:
         self.values: Interned[V] = Interned()
         self.ids: IntArray = np.full(capacity, MISSING, np.int32)
+        self.present = 0
         self.version = 0
 
     def write(self, row: int, value: V | None) -> None:
@@ -57,6 +59,7 @@ class InternedColumn(Generic[V]):
             self.values.release(old)
         if new != old:
             self.ids[row] = new
+            self.present += (new != MISSING) - (old != MISSING)
             self.version += 1
 
 
@@ -182,6 +185,11 @@ class NodeColumns:
         self._labels: dict[str, InternedColumn[str]] = {}
 
     # --- reading
+
+    @property
+    def capacity(self) -> int:
+        """Rows for which there is room; what is kept a row may be made so long, to grow seldom."""
+        return self._capacity
 
     def row_of(self, name: str) -> int | None:
         """The row of the node with this name, None if there is no such node."""

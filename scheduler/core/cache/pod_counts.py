@@ -16,11 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+
 from scheduler.api.selectors import Operator, Selector, SelectorError
 from scheduler.api.types import Affinity, Namespace
 from scheduler.core.cache.topology import NodeMask, TopologySums
 from scheduler.core.framework.pod_terms import NO_TERMS, AffinityTerm, AffinityTerms, PodTerm, affinity_terms
-from scheduler.core.framework.types import PodInfo
+from scheduler.core.framework.types import IntArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.cluster_objects import ObjectStore
@@ -89,10 +91,11 @@ class PodClass:
 class Counter:
     """Sums over some classes, by the values of any label."""
 
-    __slots__ = ("_sums", "classes")
+    __slots__ = ("_by_row", "_sums", "classes")
 
     def __init__(self) -> None:
         self.classes: dict[PodClass, int] = {}
+        self._by_row: IntArray | None = None
         self._sums: dict[tuple[str, NodeMask | None], TopologySums] = {}
 
     def sums(self, nodes: NodeColumns, key: str, mask: NodeMask | None = None) -> TopologySums:
@@ -107,14 +110,29 @@ class Counter:
             sums.rebuild(column, ((pods.rows, weight) for pods, weight in self.classes.items()))
         return sums
 
+    def by_row(self, nodes: NodeColumns) -> IntArray:
+        """The sum on each node, int64 a row."""
+        if self._by_row is None or len(self._by_row) < nodes.count:
+            self._by_row = np.zeros(nodes.capacity, np.int64)
+            for pods, weight in self.classes.items():
+                for row, count in pods.rows.items():
+                    self._by_row[row] += count * weight
+        return self._by_row[: nodes.count]
+
     def add(self, row: int, amount: int) -> None:
         """So much more, or less, on a row."""
+        if self._by_row is not None:
+            if row < len(self._by_row):
+                self._by_row[row] += amount
+            else:
+                self._by_row = None
         for sums in self._sums.values():
             sums.add(row, amount)
 
     def forget_sums(self) -> None:
         """Count anew when next asked."""
         self._sums.clear()
+        self._by_row = None
 
 
 class PodCounter(Counter):

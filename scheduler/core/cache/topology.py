@@ -23,7 +23,7 @@ class NodeMask:
     """Which nodes count, for instance those that a pod's spreading looks at; follows the nodes.
 
     Args:
-        matches: whether the nodes of certain rows count, a row each; depends on Node objects alone.
+        matches: whether the nodes of certain rows of the columns count, a row each; depends on Node objects alone.
 
     Attributes:
         rows: a row each, as of the last `refresh`.
@@ -32,7 +32,7 @@ class NodeMask:
 
     __slots__ = ("_domains", "_matches", "_position", "rows", "version")
 
-    def __init__(self, matches: Callable[[RowIndex | slice], BoolArray]) -> None:
+    def __init__(self, matches: Callable[[NodeColumns, RowIndex | slice], BoolArray]) -> None:
         self.rows: BoolArray = np.zeros(0, np.bool_)
         self.version = 0
         self._matches = matches
@@ -46,10 +46,10 @@ class NodeMask:
         changed = None if self._position == _NEVER else node_changes.since(self._position)
         self._position = node_changes.end
         if changed is None or len(self.rows) != nodes.count:
-            fresh = self._matches(slice(0, nodes.count))
+            fresh = self._matches(nodes, slice(0, nodes.count))
         else:
             fresh = self.rows.copy()
-            fresh[changed] = self._matches(np.array(changed, np.intp))
+            fresh[changed] = self._matches(nodes, np.array(changed, np.intp))
         if len(fresh) != len(self.rows) or bool((fresh != self.rows).any()):
             self.version += 1
             self.rows = fresh

@@ -1,14 +1,17 @@
-"""Node selectors on columns: which rows match, decided per distinct label value instead of per node."""
+"""Selectors and tolerations on columns: which rows match, decided per distinct value instead of per node."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from scheduler.api.selectors import NodeTerm, Operator, Requirement
-from scheduler.core.framework.types import BoolArray
+from scheduler.api.selectors import NodeTerm, Operator, Requirement, compile_node_selector
+from scheduler.api.tolerations import tolerates
+from scheduler.api.types import Node, NodeAffinity, Taint, Toleration
+from scheduler.core.cache.columns import MISSING
+from scheduler.core.framework.types import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from scheduler.core.cache.columns import NodeColumns
@@ -27,6 +30,30 @@ def matches_labels(nodes: NodeColumns, labels: Mapping[str, str], rows: Rows) ->
             return np.zeros(len(matching), np.bool_)
         matching &= ids[rows] == number
     return matching
+
+
+def required_terms(affinity: NodeAffinity | None) -> tuple[NodeTerm, ...] | None:
+    """The required terms that are valid; None when nothing is required."""
+    if affinity is None or affinity.required_during_scheduling_ignored_during_execution is None:
+        return None
+    return compile_node_selector(affinity.required_during_scheduling_ignored_during_execution).terms
+
+
+def matches_required(
+    nodes: NodeColumns, selector: Mapping[str, str] | None, terms: Sequence[NodeTerm] | None, rows: Rows
+) -> BoolArray:
+    """Rows that a pod's nodeSelector and its required terms (see `required_terms`) allow."""
+    matching = matches_labels(nodes, selector or {}, rows)
+    return matching if terms is None else matching & matches_any_term(nodes, terms, rows)
+
+
+def node_matches(node: Node, selector: Mapping[str, str] | None, affinity: NodeAffinity | None) -> bool:
+    """`matches_required` for a single Node object; for queueing hints, which see no columns."""
+    labels = node.metadata.labels or {}
+    terms = required_terms(affinity)
+    return all(labels.get(key) == wanted for key, wanted in (selector or {}).items()) and (
+        terms is None or any(term.matches(labels, node.metadata.name) for term in terms)
+    )
 
 
 def matches_any_term(nodes: NodeColumns, terms: Sequence[NodeTerm], rows: Rows) -> BoolArray:
@@ -65,3 +92,24 @@ def _meets(nodes: NodeColumns, requirement: Requirement, rows: Rows) -> BoolArra
             table[number] = value is not None and requirement.matches({requirement.key: value})
     table[-1] = requirement.matches({})  # MISSING, the id of a node without the label, indexes the last entry
     return table[ids[rows]]
+
+
+def repels(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> bool:
+    """Whether a NoSchedule or NoExecute taint is not tolerated."""
+    return any(taint.effect in ("NoSchedule", "NoExecute") and not tolerated(taint, tolerations) for taint in taints)
+
+
+def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
+    """Whether one of the tolerations meets the taint."""
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def per_taint_set(nodes: NodeColumns, rows: Rows, number: Callable[[tuple[Taint, ...]], int]) -> IntArray:
+    """A number for each row's taints, asked once per distinct tuple of them; 0 without taints."""
+    ids = nodes.taint_set_ids[rows]
+    table = np.zeros(len(nodes.taint_sets.values) + 1, np.int64)  # the last entry serves rows without a node
+    for taint_set_id in (np.flatnonzero(np.bincount(ids - MISSING)) + MISSING).tolist():
+        taints = nodes.taint_sets.values[taint_set_id] if taint_set_id != MISSING else None
+        if taints:
+            table[taint_set_id] = number(taints)
+    return table[ids]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from scheduler.api.selectors import NodeTerm, SelectorError, compile_node_selector, compile_node_term
+from scheduler.api.selectors import NodeTerm, SelectorError, compile_node_term
 from scheduler.api.types import NodeAffinity as NodeAffinitySpec
 from scheduler.api.types import NodeSelectorTerm
 from scheduler.config.plugin_args import NodeAffinityArgs
@@ -21,7 +21,13 @@ from scheduler.core.framework.interface import (
     Rows,
     ScorePlugin,
 )
-from scheduler.core.framework.node_matching import NAME_FIELD, matches_any_term, matches_labels, matches_term
+from scheduler.core.framework.node_matching import (
+    NAME_FIELD,
+    matches_any_term,
+    matches_required,
+    matches_term,
+    required_terms,
+)
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
@@ -45,7 +51,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
     normalization: ClassVar[Normalize] = Normalize.DEFAULT
 
     def __init__(self, args: NodeAffinityArgs) -> None:
-        self._added_terms = _compiled_terms(args.added_affinity)
+        self._added_terms = required_terms(args.added_affinity)
         self._added_wishes = _wishes(args.added_affinity)
 
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
@@ -83,10 +89,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
     def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Which side a node does not match: the pod's own, or the one enforced by the args, asked first."""
         nodes = snapshot.nodes
-        matching = matches_labels(nodes, pod.pod.spec.node_selector or {}, rows)
-        terms = _compiled_terms(_affinity(pod))
-        if terms is not None:
-            matching &= matches_any_term(nodes, terms, rows)
+        matching = matches_required(nodes, pod.pod.spec.node_selector, required_terms(_affinity(pod)), rows)
         verdicts = np.where(matching, 0, _POD_MISMATCH).astype(np.int32)
         if self._added_terms is not None:
             verdicts[~matches_any_term(nodes, self._added_terms, rows)] = _ENFORCED_MISMATCH
@@ -116,13 +119,6 @@ def _affinity(pod: PodInfo) -> NodeAffinitySpec | None:
 def _required_terms(affinity: NodeAffinitySpec | None) -> tuple[NodeSelectorTerm, ...]:
     required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
     return required.node_selector_terms if required is not None else ()
-
-
-def _compiled_terms(affinity: NodeAffinitySpec | None) -> tuple[NodeTerm, ...] | None:
-    """The required terms that are valid; None when nothing is required."""
-    if affinity is None or affinity.required_during_scheduling_ignored_during_execution is None:
-        return None
-    return compile_node_selector(affinity.required_during_scheduling_ignored_during_execution).terms
 
 
 def _wishes(affinity: NodeAffinitySpec | None) -> list[tuple[int, NodeTerm]]:

@@ -10,6 +10,7 @@ from scheduler.config.plugin_args import (
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
 )
 from scheduler.core.framework.registry import PluginFactory
 from scheduler.core.plugins.default_binder import DefaultBinder
@@ -23,6 +24,7 @@ from scheduler.core.plugins.node_ports import NodePorts
 from scheduler.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from scheduler.core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler.core.plugins.node_unschedulable import NodeUnschedulable
+from scheduler.core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler.core.plugins.priority_sort import PrioritySort
 from scheduler.core.plugins.scheduling_gates import SchedulingGates
 from scheduler.core.plugins.taint_toleration import TaintToleration
@@ -45,6 +47,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         NodeAffinity.name: lambda args, handle: NodeAffinity(_args(NodeAffinityArgs, args)),
         NodePorts.name: lambda args, handle: NodePorts(),
         NodeResourcesFit.name: lambda args, handle: NodeResourcesFit(_args(NodeResourcesFitArgs, args)),
+        PodTopologySpread.name: lambda args, handle: PodTopologySpread(_args(PodTopologySpreadArgs, args), handle),
         InterPodAffinity.name: lambda args, handle: InterPodAffinity(_args(InterPodAffinityArgs, args)),
         DefaultPreemption.name: lambda args, handle: DefaultPreemption(_args(DefaultPreemptionArgs, args)),
         NodeResourcesBalancedAllocation.name: lambda args, handle: NodeResourcesBalancedAllocation(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from scheduler.api.tolerations import tolerates
-from scheduler.api.types import Taint, Toleration
-from scheduler.core.cache.columns import MISSING
+from scheduler.api.types import Taint
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Rows, ScorePlugin
+from scheduler.core.framework.node_matching import per_taint_set, repels, tolerated
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
-    from scheduler.core.cache.columns import NodeColumns
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
@@ -40,14 +38,7 @@ class TaintToleration(FilterPlugin, ScorePlugin):
     def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> IntArray:
         """-1 where a NoSchedule or NoExecute taint is not tolerated."""
         tolerations = pod.pod.spec.tolerations or ()
-
-        def verdict(taints: tuple[Taint, ...]) -> int:
-            repelling = any(
-                taint.effect in ("NoSchedule", "NoExecute") and not _tolerated(taint, tolerations) for taint in taints
-            )
-            return -int(repelling)
-
-        return _per_taint_set(snapshot.nodes, rows, verdict).astype(np.int32)
+        return per_taint_set(snapshot.nodes, rows, lambda taints: -repels(taints, tolerations)).astype(np.int32)
 
     def status(self, pod: PodInfo, verdict: int) -> Status:
         """The one reason."""
@@ -58,9 +49,9 @@ class TaintToleration(FilterPlugin, ScorePlugin):
         tolerations = tuple(t for t in pod.pod.spec.tolerations or () if t.effect in (None, "", "PreferNoSchedule"))
 
         def untolerated(taints: tuple[Taint, ...]) -> int:
-            return sum(taint.effect == "PreferNoSchedule" and not _tolerated(taint, tolerations) for taint in taints)
+            return sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, tolerations) for taint in taints)
 
-        return _per_taint_set(snapshot.nodes, rows, untolerated)
+        return per_taint_set(snapshot.nodes, rows, untolerated)
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
         """Nodes that come or change their taints; new tolerations of the pod."""
@@ -68,17 +59,3 @@ class TaintToleration(FilterPlugin, ScorePlugin):
             RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)),
             RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_TOLERATION)),
         )
-
-
-def _tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
-    return any(tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _per_taint_set(nodes: NodeColumns, rows: Rows, number: Callable[[tuple[Taint, ...]], int]) -> IntArray:
-    ids = nodes.taint_set_ids[rows]
-    table = np.zeros(len(nodes.taint_sets.values) + 1, np.int64)  # the last entry serves rows without a node
-    for taint_set_id in (np.flatnonzero(np.bincount(ids - MISSING)) + MISSING).tolist():
-        taints = nodes.taint_sets.values[taint_set_id] if taint_set_id != MISSING else None
-        if taints:
-            table[taint_set_id] = number(taints)
-    return table[ids]

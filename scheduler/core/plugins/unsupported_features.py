@@ -43,8 +43,6 @@ def _asks_otherwise(queued: QueuedPodInfo, old: object | None, new: object | Non
 def unsupported(pod: Pod) -> Iterator[str]:
     """What the pod uses that is not supported yet, by name."""
     spec = pod.spec
-    if spec.topology_spread_constraints:
-        yield "topologySpreadConstraints"
     for kind in sorted(spec.volume_kinds - UNREAD_KINDS):
         yield f"a volume of kind {kind}"
     if spec.resource_claims:

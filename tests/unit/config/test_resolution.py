@@ -41,6 +41,7 @@ def test_the_default_profile() -> None:
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "PodTopologySpread",
         "InterPodAffinity",
         "NodeDeclaredFeatures",
     )
@@ -48,6 +49,7 @@ def test_the_default_profile() -> None:
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
         "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
@@ -75,6 +77,7 @@ def test_named_ones_come_first_then_multi_point_then_the_others() -> None:
         "NodeResourcesFit",
         "NodeAffinity",
         "TaintToleration",
+        "PodTopologySpread",
         "InterPodAffinity",
         "NodeResourcesBalancedAllocation",
         "ImageLocality",

@@ -49,7 +49,7 @@ def test_counters_equal_a_recount(events: list[tuple[str, int, str | None, str, 
     snapshot = Snapshot(state)
     zones: dict[str, str | None] = {}
     placed: dict[str, tuple[PodInfo, str]] = {}
-    mask = NodeMask(lambda rows: (snapshot.nodes.label("zone")[0] != -1)[rows])
+    mask = NodeMask(lambda nodes, rows: (nodes.label("zone")[0] != -1)[rows])
 
     def check() -> None:
         snapshot.refresh()

@@ -3,7 +3,6 @@
 import pytest
 
 from scheduler.api.decoding import decode_pod
-from scheduler.api.types import TopologySpreadConstraint
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import PreFilterResult
 from scheduler.core.framework.pod_parser import parse_pod
@@ -23,7 +22,6 @@ def answer(pod: PodBuilder) -> PreFilterResult | Status | None:
 @pytest.mark.parametrize(
     ("pod", "feature"),
     [
-        (make_pod("p").spread(TopologySpreadConstraint(1, "zone", "DoNotSchedule")), "topologySpreadConstraints"),
         (make_pod("p").resource_claim("gpu"), "resourceClaims"),
         (make_pod("p").scheduling_group("team"), "schedulingGroup"),
     ],
