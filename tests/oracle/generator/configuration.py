@@ -13,12 +13,32 @@ _MAY_BE_OFF = (
     "InterPodAffinity",
     "DefaultPreemption",
 )
+_SCORING = (
+    "ImageLocality",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "NodeResourcesBalancedAllocation",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
+_FILTERING = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
 
 
 class ConfigurationDraws(Draws):
     """Draws of a KubeSchedulerConfiguration."""
 
     def make_config(self) -> Object:
+        if self.wants("configs"):
+            names = ["default-scheduler", *self.some(["second", "other"])]
+            return {"profiles": [self._wide_profile(name) for name in names]}
         args = self._plugin_args()
         profile: Object = {"schedulerName": "default-scheduler"}
         if args:
@@ -102,6 +122,32 @@ class ConfigurationDraws(Draws):
         if kept := [entry for entry in args if entry["name"] not in gone]:
             profile["pluginConfig"] = kept
         profile["plugins"] = plugins
+
+    def _wide_profile(self, name: str) -> Object:
+        """Plugins switched and weighed at single points and at all of them together."""
+        random = self.random
+        profile: Object = {"schedulerName": name}
+        if args := self._plugin_args():
+            profile["pluginConfig"] = args
+        plugins: Object = {}
+        if self.chance(0.4):
+            weighed = self.some(_SCORING, 1, 3)
+            plugins["score"] = {
+                "disabled": [{"name": plugin} for plugin in (weighed if self.chance(0.7) else ["*"])],
+                "enabled": [{"name": plugin, "weight": random.choice([1, 2, 3, 10, 100])} for plugin in weighed],
+            }
+        if self.chance(0.3):
+            weighed = self.some(_SCORING, 1, 2)
+            enabled = [{"name": plugin, "weight": random.choice([1, 5, 20])} for plugin in weighed]
+            plugins["multiPoint"] = {"disabled": [{"name": plugin} for plugin in weighed], "enabled": enabled}
+        if self.chance(0.3):
+            plugins["filter"] = {"disabled": [{"name": plugin} for plugin in self.some(_FILTERING, 1, 2)]}
+        if self.chance(0.2):
+            plugins["preScore"] = {"disabled": [{"name": "*"}]}
+            plugins["score"] = {"disabled": [{"name": "*"}]}
+        if plugins:
+            profile["plugins"] = plugins
+        return profile
 
 
 def _args(plugin: str, **fields: Any) -> Object:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from tests.oracle.generator.draws import Draws, Object
+from tests.oracle.generator.draws import Object
+from tests.oracle.generator.selectors import SelectorDraws
 from tests.oracle.generator.vocabulary import APPS, HOST, REGION, TEAMS, VERSIONS, ZONE
 
 
-class ConstraintDraws(Draws):
+class ConstraintDraws(SelectorDraws):
     """Draws of what restricts or prefers nodes."""
 
     def constraints(self, pod: Object) -> None:
@@ -102,6 +103,8 @@ class ConstraintDraws(Draws):
         return {"matchExpressions": expressions}
 
     def affinity_term(self) -> Object:
+        if self.wants("wide"):
+            return self.wide_affinity_term()
         random = self.random
         term: Object = {"topologyKey": random.choice([ZONE, ZONE, HOST, HOST, "rack", REGION])}
         keys = []
@@ -158,6 +161,8 @@ class ConstraintDraws(Draws):
         return toleration
 
     def spread(self, pod: Object) -> list[Object]:
+        if self.wants("wide"):
+            return self.wide_spread()
         random = self.random
         constraints: list[Object] = []
         seen = set()

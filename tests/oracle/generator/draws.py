@@ -50,6 +50,10 @@ class Draws:
         """Whether to have it this time."""
         return self.random.random() < self.rate(what) * scale
 
+    def wants(self, what: str) -> bool:
+        """As `maybe`; but where the profile does not name it nothing is drawn, so that its cases stay what they are."""
+        return what in self._rates and self.maybe(what)
+
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
 

@@ -1,10 +1,11 @@
 """Nodes."""
 
-from tests.oracle.generator.draws import Amounts, Draws, Labels, Object
+from tests.oracle.generator.draws import Amounts, Labels, Object
+from tests.oracle.generator.kubelet import KubeletDraws
 from tests.oracle.generator.vocabulary import CPU, DISK, FOO, GPU, HOST, HUGE, IMAGES, MEM, REGION, ZONE
 
 
-class NodeDraws(Draws):
+class NodeDraws(KubeletDraws):
     """Draws of nodes."""
 
     def make_nodes(self) -> None:
@@ -26,6 +27,10 @@ class NodeDraws(Draws):
             labels = self._node_labels(name, zones)
             node = self.obj("v1", "Node", name, labels=labels)
             node["status"], have = self._capacity(cpus, memories)
+            if self.wants("odd"):
+                self._shrink(node["status"])
+            if self.rate("declared"):
+                node["status"]["declaredFeatures"] = self.declared_features()
             if self.rate("images"):
                 node["status"]["images"] = self._images(same_images=same_images)
             if spec := self._node_spec():
@@ -71,6 +76,15 @@ class NodeDraws(Draws):
         if self.chance(0.7):
             status["allocatable"] = allocatable
         return status, have
+
+    def _shrink(self, status: Object) -> None:
+        """What pods may have been placed by is no longer there, or no longer told of."""
+        allocatable = status.setdefault("allocatable", dict(status["capacity"]))
+        for resource in self.some(sorted(allocatable), 1, 3):
+            if self.chance(0.5):
+                del allocatable[resource]
+            else:
+                allocatable[resource] = "0" if self.chance(0.5) else "1"
 
     def _images(self, *, same_images: bool) -> list[Object]:
         images = []

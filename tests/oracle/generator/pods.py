@@ -3,13 +3,14 @@
 from tests.oracle.generator.constraints import ConstraintDraws
 from tests.oracle.generator.containers import ContainerDraws
 from tests.oracle.generator.draws import Amounts, Object
+from tests.oracle.generator.kubelet import KubeletDraws
 from tests.oracle.generator.storage import StorageDraws
 from tests.oracle.generator.vocabulary import APPS, PRIORITIES, TEAMS, TIMES, VERSIONS
 
 _WORKLOADS = ("ReplicaSet", "StatefulSet", "ReplicationController")
 
 
-class PodDraws(ContainerDraws, ConstraintDraws, StorageDraws):
+class PodDraws(ContainerDraws, ConstraintDraws, KubeletDraws, StorageDraws):
     """Draws of pods and PodDisruptionBudgets."""
 
     def new_pod(self) -> Object:
@@ -91,6 +92,8 @@ class PodDraws(ContainerDraws, ConstraintDraws, StorageDraws):
                 reason = random.choice(reasons)
                 status["conditions"] = [{"type": "DisruptionTarget", "status": "True", "reason": reason}]
         pod["status"] = status
+        if self.wants("resize"):
+            self.report_resources(pod)
         self.add(pod)
 
     def _has_room(self, node: str, need: Amounts) -> bool:
@@ -118,6 +121,12 @@ class PodDraws(ContainerDraws, ConstraintDraws, StorageDraws):
         if self.maybe("nominated", 0.7 if listed else 1.4):
             status["nominatedNodeName"] = random.choice(self.node_names() + (["gone"] if self.chance(0.1) else []))
         pod["status"] = status
+        if self.wants("resize") and self.chance(0.3):
+            self.report_resources(pod)
+        if self.wants("declared"):
+            self.need_features(pod["spec"])
+        if self.wants("dying"):
+            pod["metadata"] |= {"deletionTimestamp": "2026-01-03T00:00:00Z", "deletionGracePeriodSeconds": 30}
         self.add(pod)
         return pod
 

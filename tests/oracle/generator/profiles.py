@@ -35,5 +35,18 @@ RATES: dict[str, dict[str, float]] = {
         "prio": 0.6, "full": 0.4, "pdb": 0.4, "nominated": 0.2, "vol": 0.15, "term": 0.08, "owner": 0.25,
         "classes": 0.3, "config": 0.4, "gates": 0.03, "nodename": 0.02, "sched": 0.1, "roomy": 0.5, "uniform": 0.2,
     },
+    "selectors": {
+        "res": 0.4, "podaff": 0.6, "spread": 0.5, "wide": 0.75, "term": 0.15, "owner": 0.2, "taints": 0.15, "tol": 0.3,
+        "nodeaff": 0.15, "dying": 0.03, "roomy": 0.9, "uniform": 0.3,
+    },
+    "requests": {
+        "res": 1, "init": 0.4, "over": 0.3, "podres": 0.4, "ext": 0.5, "ports": 0.1, "images": 0.2, "resize": 0.5,
+        "declared": 0.3, "odd": 0.2, "full": 0.3, "config": 0.2, "roomy": 0.4, "uniform": 0.1,
+    },
+    "configs": {
+        "res": 0.8, "images": 0.4, "nodeaff": 0.3, "nodesel": 0.1, "podaff": 0.25, "spread": 0.3, "taints": 0.3,
+        "tol": 0.4, "unsched": 0.05, "ext": 0.2, "ports": 0.1, "owner": 0.4, "config": 1, "configs": 0.9, "sched": 0.6,
+        "roomy": 0.7, "uniform": 0.2,
+    },
 }  # fmt: skip
 PROFILES = tuple(RATES)
