@@ -8,7 +8,7 @@ import pytest
 from tests.differential.comparing import Outcome, compare_fresh
 from tests.differential.report import table
 
-_PROFILES = ("basic", "taints")
+_PROFILES = ("basic", "taints", "affinity", "requests")
 """Those whose plugins are all there."""
 
 
