@@ -38,6 +38,7 @@ class AzureDiskVolumeSource(ApiStruct, frozen=True):
 
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class AzureFileVolumeSource(ApiStruct, frozen=True):
