@@ -21,9 +21,6 @@ REGION: Final = "topology.kubernetes.io/region"
 BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 
-MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""On a CSINode: the in-tree plugins, joined by commas, whose volumes the node mounts through CSI."""
-
 ZONE_DELIMITER: Final = "__"
 """Stands between the zones of a volume that is in several."""
 

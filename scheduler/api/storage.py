@@ -1,5 +1,7 @@
 """Persistent volumes, claims on them, and what CSI drivers say of nodes and capacity."""
 
+from typing import Final
+
 from msgspec import field
 
 from scheduler.api.meta import ApiStruct, LabelSelector, ObjectMeta, ObjectReference, Quantity, ResourceList
@@ -13,6 +15,33 @@ from scheduler.api.volumes import (
     PortworxVolumeSource,
     VsphereVirtualDiskVolumeSource,
 )
+
+STORAGE: Final = "storage"
+"""The resource that volumes offer and claims request."""
+
+STORAGE_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+"""The older way to name a class; where it stands, it counts."""
+
+SELECTED_NODE_ANNOTATION: Final = "volume.kubernetes.io/selected-node"
+"""On a claim: the node for which its volume is to be made; a provisioner that fails takes it away again."""
+
+BIND_COMPLETED_ANNOTATION: Final = "pv.kubernetes.io/bind-completed"
+"""On a claim: it and its volume are bound to each other."""
+
+BOUND_BY_CONTROLLER_ANNOTATION: Final = "pv.kubernetes.io/bound-by-controller"
+"""On a volume: the claim that it names was not chosen by a user."""
+
+MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+"""On a CSINode: the in-tree plugins, joined by commas, whose volumes the node mounts through CSI."""
+
+WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+"""The binding mode of a class whose claims are bound once a pod is placed."""
+
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+"""The provisioner of a class whose volumes are all made by hand."""
+
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+"""The access mode of a volume that one pod alone may use."""
 
 
 class VolumeNodeAffinity(ApiStruct, frozen=True):
@@ -197,3 +226,43 @@ class VolumeAttachment(ApiStruct, frozen=True):
     metadata: ObjectMeta
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
     status: VolumeAttachmentStatus = VolumeAttachmentStatus()
+
+
+def volume_class(volume: PersistentVolume) -> str:
+    """The name of the volume's StorageClass, "" for none."""
+    annotated = (volume.metadata.annotations or {}).get(STORAGE_CLASS_ANNOTATION)
+    return annotated if annotated is not None else volume.spec.storage_class_name or ""
+
+
+def claim_class(claim: PersistentVolumeClaim) -> str:
+    """The name of the claim's StorageClass, "" for none."""
+    annotated = (claim.metadata.annotations or {}).get(STORAGE_CLASS_ANNOTATION)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
+    """The size that the claim asks for, None where it names none."""
+    resources = claim.spec.resources
+    return (resources.requests or {}).get(STORAGE) if resources is not None else None
+
+
+def is_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether claim and volume are bound to each other for good."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in (claim.metadata.annotations or {})
+
+
+def is_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume names the claim, by hand or by a controller."""
+    reference = volume.spec.claim_ref
+    return (
+        reference is not None
+        and reference.name == claim.metadata.name
+        and reference.namespace == claim.metadata.namespace
+        and (not reference.uid or reference.uid == claim.metadata.uid)
+    )
+
+
+def migrated_plugins(csi_node: CSINode) -> frozenset[str]:
+    """The in-tree plugins whose volumes the node mounts through CSI."""
+    annotation = (csi_node.metadata.annotations or {}).get(MIGRATED_PLUGINS_ANNOTATION)
+    return frozenset(annotation.split(",")) if annotation else frozenset()

@@ -4,7 +4,27 @@ from msgspec import field
 
 from scheduler.api.meta import ApiStruct
 
-UNREAD_KINDS = frozenset({"configMap", "downwardAPI", "emptyDir", "hostPath", "projected", "secret"})
+UNREAD_KINDS = frozenset(
+    {
+        "cephfs",
+        "configMap",
+        "downwardAPI",
+        "emptyDir",
+        "fc",
+        "flexVolume",
+        "flocker",
+        "gitRepo",
+        "glusterfs",
+        "hostPath",
+        "nfs",
+        "photonPersistentDisk",
+        "projected",
+        "quobyte",
+        "scaleIO",
+        "secret",
+        "storageos",
+    }
+)
 """Kinds of pod volume that bind the pod to no node and that no plugin reads."""
 
 

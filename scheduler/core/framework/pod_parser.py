@@ -1,5 +1,6 @@
 """From a pod as the API server stores it to what the core needs of it."""
 
+from scheduler.api.pod_volumes import pod_volumes
 from scheduler.api.requests import assigned_pod_requests, host_ports, pod_requests
 from scheduler.api.types import Pod
 from scheduler.core.framework.types import PodInfo
@@ -20,4 +21,5 @@ def parse_pod(pod: Pod) -> PodInfo:
         spec.priority or 0,
         assigned_pod_requests(pod) if spec.node_name else pod_requests(pod),
         host_ports(pod),
+        pod_volumes(pod),
     )

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.api.pod_volumes import NO_VOLUMES, PodVolumes
 from scheduler.api.requests import HostPort, Requests
 from scheduler.api.types import Pod
 
@@ -23,6 +24,7 @@ class PodInfo:
     Attributes:
         requests: shared by value between pods: its identity is a signature.
         host_ports: what the pod takes of its node's own ports.
+        volumes: those of its volumes that matter to where it can run.
     """
 
     pod: Pod
@@ -32,6 +34,7 @@ class PodInfo:
     priority: int
     requests: Requests
     host_ports: tuple[HostPort, ...] = ()
+    volumes: PodVolumes = NO_VOLUMES
 
     @property
     def name(self) -> str:
