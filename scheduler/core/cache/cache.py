@@ -214,4 +214,5 @@ def counts_alike(old: PodInfo, new: PodInfo) -> bool:
         and before.labels is now.labels
         and (before.deletion_timestamp is None) is (now.deletion_timestamp is None)
         and old.pod.spec.affinity is new.pod.spec.affinity
+        and old.volumes == new.volumes
     )

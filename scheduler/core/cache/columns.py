@@ -15,8 +15,10 @@ import numpy as np
 
 from scheduler.api.requests import CPU, MEMORY, HostPort
 from scheduler.api.types import Node, Taint
+from scheduler.core.cache.cluster_objects import ClusterObjects
 from scheduler.core.cache.interning import Interned
 from scheduler.core.cache.node_info import NodeInfo
+from scheduler.core.cache.volume_table import VolumeTable
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 
 A = TypeVar("A", BoolArray, FloatArray, IntArray)
@@ -157,9 +159,10 @@ class NodeColumns:
         existing: how many of them hold a Node object.
         names: node name a row (kept for a row whose node is gone until the row is used again).
         images, ports: which rows have which image, and which host port taken.
+        volumes: which rows have which volume mounted or attached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, objects: ClusterObjects) -> None:
         self.count = 0
         self.existing = 0
         self.names: list[str] = []
@@ -169,6 +172,7 @@ class NodeColumns:
         self._name_tuple: tuple[str, ...] | None = None
         self._nodes: list[Node | None] = []
         self._capacity = _SMALLEST_CAPACITY
+        self.volumes = VolumeTable(objects, self._capacity)
         self._exists = np.zeros(self._capacity, np.bool_)
         self._unschedulable = np.zeros(self._capacity, np.bool_)
         self._taints: InternedColumn[tuple[Taint, ...]] = InternedColumn(self._capacity)
@@ -331,6 +335,7 @@ class NodeColumns:
         for key, column in self._labels.items():
             column.write(row, labels.get(key))
         self.images.write(row, node)
+        self.volumes.write_node(row, name if node is not None else None)
 
     def write_usage(self, row: int, info: NodeInfo) -> None:
         """Replace all that comes from the pods on the node."""
@@ -345,6 +350,7 @@ class NodeColumns:
         for name, column in self._requested.items():
             column[row] = requested.get(name, 0)
         self.ports.write(row, info.used_ports)
+        self.volumes.write(row, info.used_volumes)
 
     def count_pod(self, row: int, pod: PodInfo, sign: int) -> None:
         """Count a pod in (1) or out (-1); called by an overlay, which takes it back itself."""
@@ -355,9 +361,18 @@ class NodeColumns:
             self._resource(self._requested, name)[row] += sign * amount
         for port in pod.host_ports:
             self.ports.count(row, port, sign)
+        if pod.volumes:
+            self.volumes.count_pod(row, pod.volumes, sign)
+
+    def uncount_named(self, row: int, pod: PodInfo, sign: int) -> None:
+        """Take back what `count_pod` did with the same arguments, but for the sums (see `restore_sums`)."""
+        for port in pod.host_ports:
+            self.ports.count(row, port, -sign)
+        if pod.volumes:
+            self.volumes.count_pod(row, pod.volumes, -sign)
 
     def sums_of(self, rows: int | slice) -> Sums:
-        """A copy of what `count_pod` and `change_sums` change, but for the ports."""
+        """A copy of what `count_pod` and `change_sums` change, but for ports and volumes."""
         requested = {name: column[rows].copy() for name, column in self._requested.items()}
         non_zero = self._non_zero_cpu_milli[rows].copy(), self._non_zero_memory_bytes[rows].copy()
         return Sums(self._pod_count[rows].copy(), *non_zero, requested)
@@ -415,6 +430,7 @@ class NodeColumns:
             return
         while self._capacity <= row:
             self._capacity *= 2
+        self.volumes.reserve(self._capacity)
         for name in (
             "_exists",
             "_unschedulable",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from scheduler.api.pod_volumes import VolumeUse
 from scheduler.api.quantity import milli_value, value
 from scheduler.api.requests import CPU, HostPort
 from scheduler.api.types import Node
@@ -21,6 +22,7 @@ class NodeInfo:
         requested: resource name to what the pods ask (cpu in milli, others in units).
         non_zero_cpu_milli, non_zero_memory_bytes: the same with scoring's defaults for pods that ask nothing.
         used_ports: host ports with the number of containers that take them.
+        used_volumes: claims, disks and in-tree volumes with the number of times pods mount them.
         priorities: priorities of the pods with the number of pods that have them.
     """
 
@@ -35,6 +37,7 @@ class NodeInfo:
         "requested",
         "row",
         "used_ports",
+        "used_volumes",
     )
 
     def __init__(self, name: str, row: int) -> None:
@@ -47,6 +50,7 @@ class NodeInfo:
         self.non_zero_cpu_milli = 0
         self.non_zero_memory_bytes = 0
         self.used_ports: Counter[HostPort] = Counter()
+        self.used_volumes: Counter[VolumeUse] = Counter()
         self.priorities: dict[int, int] = {}
 
     def set_node(self, node: Node | None) -> None:
@@ -91,3 +95,7 @@ class NodeInfo:
             self.used_ports[port] += sign
             if not self.used_ports[port]:
                 del self.used_ports[port]
+        for use in pod.volumes.uses():
+            self.used_volumes[use] += sign
+            if not self.used_volumes[use]:
+                del self.used_volumes[use]

@@ -54,7 +54,7 @@ class Overlay:
     def change_many(self, rows: RowIndex, pods: int | IntArray, amounts: Mapping[str, FloatArray]) -> None:
         """So many more pods (or, negative, fewer) and their requests on each of the rows, which are all different.
 
-        Host ports, counters and scoring's defaults stay as they are.
+        Host ports, volumes, counters and scoring's defaults stay as they are.
         """
         if self._all_before is None:
             self._all_before = self._nodes.sums_of(_ALL)
@@ -71,8 +71,7 @@ class Overlay:
         while self._counted:
             row, pod, sign = self._counted.pop()
             self._pod_counts.count_pod(row, pod, -sign)
-            for port in pod.host_ports:
-                self._nodes.ports.count(row, port, -sign)
+            self._nodes.uncount_named(row, pod, sign)
 
     def _change(self, row: int, pod: PodInfo, sign: int) -> None:
         if self._all_before is None and row not in self._before:

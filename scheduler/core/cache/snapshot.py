@@ -25,7 +25,7 @@ class Snapshot:
     """
 
     def __init__(self, cluster: ClusterState) -> None:
-        self.nodes = NodeColumns()
+        self.nodes = NodeColumns(cluster.objects)
         self.nominator = cluster.nominator
         self.objects = cluster.objects
         self.pod_counts = PodCounts(self.nodes, cluster.objects.namespaces)
