@@ -178,13 +178,16 @@ class ScheduleAlgorithm:
             self._observer.chosen(Choice(framework, snapshot, state, pod, outcome, position))
         return decision
 
-    def evaluate(self, state: CycleState, pod: PodInfo) -> tuple[PreFilterOutcome, FullEvaluation]:
+    def evaluate(self, state: CycleState, pod: PodInfo) -> tuple[PreFilterOutcome, FullEvaluation | None]:
         """Every node's verdict and every plugin's scores, even where `schedule` would stop early; refreshes first.
 
-        Nodes that PreFilter left out are not among the rows: the others are scored among themselves.
+        Nodes that PreFilter left out are not among the rows: the others are scored among themselves. None where
+        PreFilter rejects the pod.
         """
         self._snapshot.refresh()
         narrowed = self._framework.pre_filter(state, pod, self._snapshot)
+        if narrowed.status is not None:
+            return narrowed, None
         return narrowed, self._evaluate(state, pod, narrowed, self._rows(narrowed))
 
     def fits(self, state: CycleState, pod: PodInfo, node_name: str) -> bool:

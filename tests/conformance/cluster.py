@@ -21,7 +21,7 @@ from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.interface import Binder, Handle
+from scheduler.core.framework.interface import Handle
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
@@ -29,6 +29,7 @@ from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import PodInfo
 from scheduler.core.plugins.registry import IN_TREE
 from tests.conformance.case import Case
+from tests.unit.core.framework.profiles import no_api_server
 
 _KNOWN: Final = {name: replace(info, supported=True) for name, info in IN_TREE_PLUGINS.items()}
 """All of kube-scheduler's: a case may name what we lack, which then shows as a difference, not as a fault."""
@@ -41,11 +42,6 @@ class Kind(msgspec.Struct):
     """What tells how to decode an object."""
 
     kind: str
-
-
-class _NoApiServer(Binder):
-    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
-        raise AssertionError("the cases end before binding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Cluster:
         self._pending: dict[str, PodInfo] = {}
         self._profiles = {
             name: Profile(framework, ScheduleAlgorithm(self.snapshot, framework, rng))
-            for name, framework in _frameworks(case.config, Handle(state, _NoApiServer())).items()
+            for name, framework in _frameworks(case.config, no_api_server(state)).items()
         }
         self._listed = frozenset(case.pods)
         read_kind = msgspec.json.Decoder(Kind).decode

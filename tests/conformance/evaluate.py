@@ -116,7 +116,7 @@ def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, 
     if decision.diagnosis is None:
         return decided
     with cluster.nominations_kept():
-        step.preemption = _dry_runs(cluster, profile, decision)
+        step.preemption = _dry_runs(cluster, profile, decision, answer.state)
     with cluster.nominations_kept():
         plan = next(profile.algorithm.preempt(answer.state, decision), None)
         if plan is not None:
@@ -136,11 +136,11 @@ def _decision(steps: Steps) -> Decision:
     raise AssertionError(f"there is nobody outside the core to answer {request!r}")
 
 
-def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision) -> Preemption | None:
+def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision, state: CycleState) -> Preemption | None:
     """What preemption finds on each node, computed anew."""
     if not profile.framework.has_post_filter or not cluster.snapshot.nodes.existing:
         return None
-    failed = profile.algorithm.failed_attempt(CycleState(), decision)
+    failed = profile.algorithm.failed_attempt(state, decision)
     why = ineligible(failed)
     answer = Preemption(eligible=not why, ineligible_reason=why, candidates={}, chosen="", victims=(), message="")
     if why:
@@ -169,8 +169,9 @@ def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision) -> Preempt
 
 
 def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> None:
-    narrowed, full = profile.algorithm.evaluate(CycleState(), pod)
-    if narrowed.status is not None:
+    state = CycleState()
+    narrowed, full = profile.algorithm.evaluate(state, pod)
+    if full is None:
         step.pre_filter = _verdict(narrowed.status)
         step.nodes = {name: _node_answer(step.pre_filter) for name in _all_nodes(cluster)}
         return
@@ -181,7 +182,7 @@ def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> N
     if nominated in step.nodes and step.nodes[nominated].code == SUCCESS.code:
         step.nominated_fast_path = True
         row = np.array([cluster.snapshot.nodes.row_of(nominated)])
-        full = profile.framework.evaluations.evaluate_rows(CycleState(), pod, cluster.snapshot, row, narrowed.skipped)
+        full = profile.framework.evaluations.evaluate_rows(state, pod, cluster.snapshot, row, narrowed.skipped)
     names = cluster.snapshot.nodes.names
     for position in np.flatnonzero(full.totals >= 0).tolist():
         answer = step.nodes[names[full.row(position)]]

@@ -10,7 +10,7 @@ from tests.conformance.extent import preemption_is_comparable
 
 GOLDENS = Path(__file__).parent / "goldens"
 FOUND = Path(__file__).parent / "found"
-PROFILES = ("basic", "taints", "resources", "node-affinity", "affinity", "spread")
+PROFILES = ("basic", "taints", "resources", "node-affinity", "affinity", "spread", "volumes")
 """Those whose plugins are all there."""
 
 

@@ -38,6 +38,7 @@ from scheduler.preemption_executor import PreemptionExecutor, PreemptionWriter
 from scheduler.schedule_one import Profiles, ScheduleOne
 from scheduler.telemetry.metrics import Metrics
 from scheduler.testing import FakeClock
+from tests.unit.core.framework.profiles import NoApiServer
 
 Answer = Status | Exception | None
 
@@ -210,7 +211,7 @@ class Shell:
             _with_scripted(plugins),
             {},
             {**IN_TREE, Scripted.name: lambda args, handle: self.scripted},
-            Handle(self.cluster, self.binder),
+            Handle(self.cluster, self.binder, NoApiServer()),
             self.metrics,
             required=(UnsupportedFeatures(),),
         )

@@ -220,7 +220,8 @@ class RowEvaluations:
             whole.part.ranking,
             whole.best,
         )
-        active = [f for f in self._filters_by[Depends.CLUSTER] if f[1].name not in skipped]
+        asked = self._active(self._filters_by[Depends.CLUSTER], pod, snapshot)
+        active = [f for f in asked if f[1].name not in skipped]
         if active:
             outcome.rejected_by = outcome.rejected_by.copy()
             outcome.verdicts = outcome.verdicts.copy()

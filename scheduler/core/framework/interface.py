@@ -16,7 +16,7 @@ Two rules make cycles fast, and every plugin keeps them:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -28,6 +28,7 @@ from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, QueuedPodInfo, RowIndex
 
 if TYPE_CHECKING:
+    from scheduler.api.types import PersistentVolume, PersistentVolumeClaim
     from scheduler.core.cache.cluster_state import ClusterState
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.best_rows import Rng
@@ -294,6 +295,41 @@ class Binder(ABC):
         """Write the Binding through the API server; None once the pod is known to be bound to the node."""
 
 
+class VolumeWriteError(Exception):
+    """A volume or claim could not be written as was decided; the text says why."""
+
+
+class VolumeWriter(ABC):
+    """Writes what was decided about volumes, and waits for what comes of it; implemented by the shell."""
+
+    @abstractmethod
+    async def bind_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        """Write the volume's claim reference and annotations if it is still the version given; the volume as it is now.
+
+        Raises:
+            VolumeWriteError: it is known not to say so.
+        """
+
+    @abstractmethod
+    async def select_node(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+        """Write the claim's annotations, if it is still the version given; the claim as it is now.
+
+        Raises:
+            VolumeWriteError: it is known not to say so.
+        """
+
+    @abstractmethod
+    async def until(
+        self, settled: Callable[[], bool], claims: Sequence[tuple[str, str]], timeout_seconds: float
+    ) -> bool:
+        """Wait until `settled` says yes; False when that takes too long.
+
+        It is asked again as the claims (namespace and name) change, and now and then.
+
+        What `settled` raises ends the wait.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Handle:
     """What a plugin may reach beside the arguments of its methods; given to its factory.
@@ -301,7 +337,9 @@ class Handle:
     Attributes:
         cluster: what is known at this moment. For queueing hints; a cycle reads its snapshot.
         binder: binds pods.
+        volume_writer: binds volumes.
     """
 
     cluster: ClusterState
     binder: Binder
+    volume_writer: VolumeWriter

@@ -268,7 +268,7 @@ class Framework:
             status = plugin.reserve(state, pod, node_name)
             self._plugin_ended(state.record_plugin_metrics, plugin, "Reserve", status, started)
             if status is not None:
-                return _by(plugin, status)
+                return _running(plugin, "Reserve", status)
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -293,7 +293,7 @@ class Framework:
             status = await plugin.pre_bind(state, pod, node_name)
             self._plugin_ended(state.record_plugin_metrics, plugin, "PreBind", status, started)
             if status is not None:
-                return _by(plugin, status)
+                return _running(plugin, "PreBind", status)
         return None
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
@@ -344,6 +344,14 @@ class Framework:
 
 def _label(status: Status | None) -> str:
     return "Success" if status is None else status.code.label
+
+
+def _running(plugin: Plugin, extension_point: str, status: Status) -> Status:
+    """An error says where it happened, a rejection speaks for itself."""
+    if status.code.rejected:
+        return _by(plugin, status)
+    text = f'running {extension_point} plugin "{plugin.name}": {status.message}'
+    return Status.of(status.code, text, plugin=plugin.name)
 
 
 def _by(plugin: Plugin, status: Status) -> Status:

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler.api.requests import Requests, is_extended_resource
 from scheduler.api.sharing import SharingTable
 from scheduler.config.plugin_args import NodeResourcesFitArgs, ScoringStrategyType, UtilizationShapePoint
+from scheduler.core.framework.broken_line import scores_by_percent
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import Depends, FilterPlugin, Rows, ScorePlugin
 from scheduler.core.framework.resource_allocation import NATIVE, Allocation, N, allocation, allocation_of_row, percent
@@ -32,8 +33,6 @@ _TOO_MANY_PODS: Final = 1
 """Bit of a verdict; the bits above it stand for the pod's resources in the order of `_asked`."""
 _LAST_BIT: Final = 30
 """The highest that a verdict has; from there on resources share it."""
-_SCORE_SCALE: Final = 10
-"""A shape point's score is 0..10."""
 
 
 class NodeResourcesFit(FilterPlugin, ScorePlugin):
@@ -184,7 +183,7 @@ def most_allocated(stands: Allocation[N]) -> N:
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
     """A broken line through the shape's points, flat outside them; utilisation is a whole number of percent."""
-    table = np.array([_on_broken_line(shape, utilization) for utilization in range(101)], np.float64)
+    table = scores_by_percent(shape)
 
     def score(stands: Allocation[N]) -> N:
         utilization = most_allocated(stands)
@@ -198,16 +197,3 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Resou
 def _divisor(stands: Allocation[N]) -> N:
     """What is allocatable, 1 where that is nothing."""
     return stands.allocatable if stands.everywhere else stands.allocatable + (stands.allocatable == 0)
-
-
-def _on_broken_line(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
-    previous: UtilizationShapePoint | None = None
-    for point in shape:
-        if percent <= point.utilization:
-            if previous is None:
-                return point.score * _SCORE_SCALE
-            rise = (point.score - previous.score) * _SCORE_SCALE * (percent - previous.utilization)
-            run = point.utilization - previous.utilization
-            return previous.score * _SCORE_SCALE + (abs(rise) // run if rise >= 0 else -(abs(rise) // run))
-        previous = point
-    return previous.score * _SCORE_SCALE if previous is not None else 0

@@ -11,6 +11,7 @@ from scheduler.config.plugin_args import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     PodTopologySpreadArgs,
+    VolumeBindingArgs,
 )
 from scheduler.core.framework.registry import PluginFactory
 from scheduler.core.plugins.default_binder import DefaultBinder
@@ -24,10 +25,14 @@ from scheduler.core.plugins.node_ports import NodePorts
 from scheduler.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from scheduler.core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler.core.plugins.node_unschedulable import NodeUnschedulable
+from scheduler.core.plugins.node_volume_limits import NodeVolumeLimits
 from scheduler.core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler.core.plugins.priority_sort import PrioritySort
 from scheduler.core.plugins.scheduling_gates import SchedulingGates
 from scheduler.core.plugins.taint_toleration import TaintToleration
+from scheduler.core.plugins.volume_binding import VolumeBinding
+from scheduler.core.plugins.volume_restrictions import VolumeRestrictions
+from scheduler.core.plugins.volume_zone import VolumeZone
 
 A = TypeVar("A")
 
@@ -47,6 +52,10 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         NodeAffinity.name: lambda args, handle: NodeAffinity(_args(NodeAffinityArgs, args)),
         NodePorts.name: lambda args, handle: NodePorts(),
         NodeResourcesFit.name: lambda args, handle: NodeResourcesFit(_args(NodeResourcesFitArgs, args)),
+        VolumeRestrictions.name: lambda args, handle: VolumeRestrictions(),
+        NodeVolumeLimits.name: lambda args, handle: NodeVolumeLimits(),
+        VolumeBinding.name: lambda args, handle: VolumeBinding(_args(VolumeBindingArgs, args), handle),
+        VolumeZone.name: lambda args, handle: VolumeZone(),
         PodTopologySpread.name: lambda args, handle: PodTopologySpread(_args(PodTopologySpreadArgs, args), handle),
         InterPodAffinity.name: lambda args, handle: InterPodAffinity(_args(InterPodAffinityArgs, args)),
         DefaultPreemption.name: lambda args, handle: DefaultPreemption(_args(DefaultPreemptionArgs, args)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from scheduler.api.types import Pod
-from scheduler.api.volumes import UNREAD_KINDS
+from scheduler.api.volumes import READ_KINDS, UNREAD_KINDS
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import PreFilterPlugin, PreFilterResult
 from scheduler.core.framework.status import Code, Status
@@ -43,7 +43,7 @@ def _asks_otherwise(queued: QueuedPodInfo, old: object | None, new: object | Non
 def unsupported(pod: Pod) -> Iterator[str]:
     """What the pod uses that is not supported yet, by name."""
     spec = pod.spec
-    for kind in sorted(spec.volume_kinds - UNREAD_KINDS):
+    for kind in sorted(spec.volume_kinds - UNREAD_KINDS - READ_KINDS):
         yield f"a volume of kind {kind}"
     if spec.resource_claims:
         yield "resourceClaims"

@@ -41,6 +41,10 @@ def test_the_default_profile() -> None:
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
         "NodeDeclaredFeatures",
@@ -49,6 +53,7 @@ def test_the_default_profile() -> None:
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "VolumeBinding": 1,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
@@ -57,7 +62,8 @@ def test_the_default_profile() -> None:
     assert plugins.score == tuple(plugins.weights)
     assert plugins.bind == ("DefaultBinder",)
     assert plugins.post_filter == ("DefaultPreemption",)
-    assert plugins.reserve == plugins.permit == plugins.pre_bind == plugins.post_bind == ()
+    assert plugins.reserve == plugins.pre_bind == ("VolumeBinding",)
+    assert plugins.permit == plugins.post_bind == ()
     assert "DynamicResources" not in plugins.names()
 
 
@@ -77,6 +83,7 @@ def test_named_ones_come_first_then_multi_point_then_the_others() -> None:
         "NodeResourcesFit",
         "NodeAffinity",
         "TaintToleration",
+        "VolumeBinding",
         "PodTopologySpread",
         "InterPodAffinity",
         "NodeResourcesBalancedAllocation",

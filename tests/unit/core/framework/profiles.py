@@ -1,9 +1,10 @@
 """Profiles made of the in-tree plugins."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from scheduler.api.types import PersistentVolume, PersistentVolumeClaim
 from scheduler.config.loading import load_configuration
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.framework.interface import (
@@ -18,6 +19,7 @@ from scheduler.core.framework.interface import (
     PreFilterPlugin,
     ReservePlugin,
     ScorePlugin,
+    VolumeWriter,
 )
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.registry import PluginFactory
@@ -27,16 +29,28 @@ from scheduler.core.framework.types import PodInfo
 from scheduler.core.plugins.registry import IN_TREE
 
 
-class NoApiServer(Binder):
+class NoApiServer(Binder, VolumeWriter):
     """Nothing is bound in these tests."""
 
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         raise AssertionError("no test of the core binds")
 
+    async def bind_volume(self, volume: PersistentVolume) -> PersistentVolume:
+        raise AssertionError("no test of the core binds")
 
-def no_api_server() -> Handle:
-    """A handle on an empty cluster."""
-    return Handle(ClusterState(), NoApiServer())
+    async def select_node(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+        raise AssertionError("no test of the core binds")
+
+    async def until(
+        self, settled: Callable[[], bool], claims: Sequence[tuple[str, str]], timeout_seconds: float
+    ) -> bool:
+        raise AssertionError("no test of the core binds")
+
+
+def no_api_server(cluster: ClusterState | None = None) -> Handle:
+    """A handle on a cluster, an empty one if none is given."""
+    server = NoApiServer()
+    return Handle(cluster or ClusterState(), server, server)
 
 
 def default_framework(args: Mapping[str, object]) -> Framework:

@@ -236,7 +236,9 @@ def test_a_skipped_filter_is_not_asked() -> None:
     assert cluster.decide().node_name == "n1"
     pod = parse_pod(make_pod("p").obj())
     algorithm = ScheduleAlgorithm(cluster.snapshot, cluster.framework, FirstOfEquals())
-    assert algorithm.evaluate(CycleState(), pod)[1].feasible == 1
+    evaluation = algorithm.evaluate(CycleState(), pod)[1]
+    assert evaluation is not None
+    assert evaluation.feasible == 1
     assert algorithm.fits(CycleState(), pod, "n1")
 
 

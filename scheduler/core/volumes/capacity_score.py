@@ -1,0 +1,74 @@
+"""How well a pod's claims fill the volumes, or the room, that they would get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray
+from scheduler.core.volumes.available import NONE, requested_bytes
+
+if TYPE_CHECKING:
+    from scheduler.core.volumes.node_volumes import NodeVolumes
+
+_FULL: Final = 100
+
+
+@dataclass(slots=True)
+class _OfClass:
+    """What the claims of one StorageClass ask and would get, node by node; bytes."""
+
+    requested: IntArray
+    capacity: IntArray
+    counts: BoolArray
+
+
+def capacity_scores(found: NodeVolumes, score_by_percent: FloatArray) -> IntArray:
+    """The mean, over StorageClasses, of the score of 100 · requested / capacity (whole percent); int64, 0..100 a row.
+
+    Where some claim gets a volume that is there, those claims alone count: what is known of room for others would not
+    compare. A class whose capacity is unknown does not count. Source: kube-scheduler with StorageCapacityScoring.
+    """
+    rows = len(found.faults)
+    has_volume = np.zeros(rows, np.bool_)
+    for choice in found.choices:
+        has_volume |= choice.slots != NONE
+    total, classes = np.zeros(rows), np.zeros(rows, np.int64)
+    for each in (*_static(found).values(), *_dynamic(found, ~has_volume).values()):
+        over = (each.capacity == 0) | (each.requested > each.capacity)
+        percent = np.where(over, _FULL, each.requested * _FULL // np.where(over, 1, each.capacity))
+        total += np.where(each.counts, score_by_percent[np.where(each.counts, percent, 0)], 0)
+        classes += each.counts
+    mean = total / np.maximum(classes, 1)
+    return np.floor(mean + 0.5).astype(np.int64)
+
+
+def _static(found: NodeVolumes) -> dict[str, _OfClass]:
+    by_class: dict[str, _OfClass] = {}
+    for choice in found.choices:
+        of_class = _class(by_class, choice.storage_class, len(found.faults))
+        has = choice.slots != NONE
+        of_class.requested += has * requested_bytes(choice.claim)
+        of_class.capacity += np.where(has, choice.capacity_bytes[choice.slots], 0).astype(np.int64)
+        of_class.counts |= has
+    return by_class
+
+
+def _dynamic(found: NodeVolumes, where: BoolArray) -> dict[str, _OfClass]:
+    by_class: dict[str, _OfClass] = {}
+    for provision in found.provisions:
+        of_class = _class(by_class, provision.storage_class, len(found.faults))
+        has = where & ~np.isnan(provision.room_bytes)
+        of_class.requested += has * requested_bytes(provision.claim)
+        # The room is the class's, however many claims share it.
+        of_class.capacity[has] = provision.room_bytes[has].astype(np.int64)
+        of_class.counts |= has
+    return by_class
+
+
+def _class(by_class: dict[str, _OfClass], name: str, rows: int) -> _OfClass:
+    if name not in by_class:
+        by_class[name] = _OfClass(np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_))
+    return by_class[name]
