@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -31,8 +32,8 @@ from scheduler.client.transport import Transport, TransportSettings, open_transp
 from scheduler.client.watch_decoding import Resource
 from scheduler.config.run_options import RunOptions
 from scheduler.config.view import configuration_view
-from scheduler.core.cache.cluster_objects import ApiObject
-from scheduler.core.framework.interface import Handle
+from scheduler.core.cache.cluster_objects import ApiObject, ClusterObjects
+from scheduler.core.framework.interface import Handle, VolumeWriter
 from scheduler.debugger import Debugger
 from scheduler.event_handlers import EventHandlers
 from scheduler.heartbeat import LoopHeartbeat
@@ -42,6 +43,7 @@ from scheduler.scheduler import Scheduler
 from scheduler.server import Endpoint, HealthChecks, ServerError, start_server
 from scheduler.telemetry.gauges import SchedulerGauges
 from scheduler.telemetry.metrics import Metrics
+from scheduler.volume_writer import ApiVolumeWriter
 
 log = structlog.get_logger(__name__)
 
@@ -131,7 +133,8 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     dispatcher = ApiDispatcher(metrics)
     recorders = {name: EventRecorder(transport, dispatcher, name, options.identity) for name in options.loaded.plugins}
     scheduler = Scheduler(time.monotonic)
-    core = _assemble(options, PodWriter(transport, dispatcher, recorders), metrics, scheduler)
+    writer = PodWriter(transport, dispatcher, recorders)
+    core = _assemble(options, writer, partial(ApiVolumeWriter, transport, dispatcher), metrics, scheduler)
     fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     informers = _informers(transport, core.handlers, metrics, fatal)
     heartbeat = LoopHeartbeat(time.monotonic, metrics)
@@ -162,10 +165,16 @@ def _pass_on_fault(ended: asyncio.Future[Any], fatal: asyncio.Future[None]) -> N
         fatal.set_exception(fault)
 
 
-def _assemble(options: RunOptions, writer: PodWriter, metrics: Metrics, scheduler: Scheduler) -> Assembly:
+def _assemble(
+    options: RunOptions,
+    writer: PodWriter,
+    volume_writer: Callable[[ClusterObjects], VolumeWriter],
+    metrics: Metrics,
+    scheduler: Scheduler,
+) -> Assembly:
     core = assemble(
         options.loaded,
-        handle=lambda cluster: Handle(cluster, writer),
+        handle=lambda cluster: Handle(cluster, writer, volume_writer(cluster.objects)),
         reporter=writer,
         preemption=writer,
         metrics=metrics,

@@ -53,6 +53,7 @@ SCHEDULER_RIGHTS = (
     Right("delete", "", "pods"),
     Right("create", "", "pods", "binding"),
     Right("patch", "", "pods", "status"),
+    *(Right(verb, "", kind) for kind in ("persistentvolumes", "persistentvolumeclaims") for verb in ("get", "patch")),
     Right("create", "events.k8s.io", "events"),
     Right("patch", "events.k8s.io", "events"),
 )

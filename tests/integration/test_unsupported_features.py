@@ -24,32 +24,6 @@ _SPREAD = {
 }
 _FEATURES: dict[str, tuple[dict[str, Any], str]] = {
     "spread": ({"topologySpreadConstraints": [_SPREAD]}, "topologySpreadConstraints"),
-    "claim": (
-        {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
-        "a volume of kind persistentVolumeClaim",
-    ),
-    "ephemeral": (
-        {
-            "volumes": [
-                {
-                    "name": "data",
-                    "ephemeral": {
-                        "volumeClaimTemplate": {
-                            "spec": {
-                                "accessModes": ["ReadWriteOnce"],
-                                "resources": {"requests": {"storage": "1Gi"}},
-                            }
-                        }
-                    },
-                }
-            ]
-        },
-        "a volume of kind ephemeral",
-    ),
-    "nfs": (
-        {"volumes": [{"name": "data", "nfs": {"server": "nfs.example", "path": "/"}}]},
-        "a volume of kind nfs",
-    ),
     "device": ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}, "resourceClaims"),
 }
 
