@@ -14,11 +14,10 @@ from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource
-from scheduler.core.framework.interface import Handle
 from scheduler.core.framework.types import QueuedPodInfo
 from scheduler.core.plugins.pod_topology_spread import HARD, SOFT, PodTopologySpread
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from tests.unit.core.framework.profiles import NoApiServer
+from tests.unit.core.framework.profiles import no_api_server
 from tests.unit.core.plugins.asking import UU, U, parsed, rejections
 
 ZONE = "topology.kubernetes.io/zone"
@@ -56,7 +55,7 @@ def cluster(*objects: NodeBuilder | PodBuilder, services: tuple[Service, ...] = 
 
 
 def plugin(state: ClusterState, args: PodTopologySpreadArgs | None = None) -> PodTopologySpread:
-    return PodTopologySpread(args or PodTopologySpreadArgs(), Handle(state, NoApiServer()))
+    return PodTopologySpread(args or PodTopologySpreadArgs(), no_api_server(state))
 
 
 def test_a_domain_may_exceed_the_emptiest_by_max_skew() -> None:
