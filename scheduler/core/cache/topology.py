@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from scheduler.core.cache.columns import MISSING
 from scheduler.core.framework.types import BoolArray, IntArray, RowIndex
 
 if TYPE_CHECKING:
@@ -73,12 +74,26 @@ class TopologySums:
     Attributes:
         by_value: int64 a value id of the label; one entry more, at the end, which index MISSING reads: pods on nodes
             without the label (or that the mask leaves out when they lack it).
+        taken: which of these are not 0; never the one of MISSING.
+        values_taken: how many.
     """
 
-    __slots__ = ("_column", "_column_version", "_ids", "_mask", "_mask_rows", "_mask_version", "by_value")
+    __slots__ = (
+        "_column",
+        "_column_version",
+        "_ids",
+        "_mask",
+        "_mask_rows",
+        "_mask_version",
+        "by_value",
+        "taken",
+        "values_taken",
+    )
 
     def __init__(self, mask: NodeMask | None) -> None:
         self.by_value: IntArray = np.zeros(1, np.int64)
+        self.taken: BoolArray = np.zeros(1, np.bool_)
+        self.values_taken = 0
         self._mask = mask
         self._mask_rows: BoolArray | None = None
         self._mask_version = _NEVER
@@ -113,6 +128,9 @@ class TopologySums:
                 rows, pods = rows[counting], pods[counting]
             np.add.at(by_value, column.ids[rows], pods)
         self.by_value = by_value
+        self.taken = by_value != 0
+        self.taken[MISSING] = False
+        self.values_taken = int(np.count_nonzero(self.taken))
 
     def add(self, row: int, amount: int) -> None:
         """So much more (or, negative, less) on a row. A version that is out of date is counted anew when next used."""
@@ -121,4 +139,8 @@ class TopologySums:
             return
         if self._mask_rows is not None and not (row < len(self._mask_rows) and self._mask_rows[row]):
             return
-        self.by_value[column.ids.item(row)] += amount
+        value = column.ids.item(row)
+        self.by_value[value] = pods = self.by_value.item(value) + amount
+        if value != MISSING and (pods != 0) is not self.taken.item(value):
+            self.taken[value] = pods != 0
+            self.values_taken += 1 if pods else -1

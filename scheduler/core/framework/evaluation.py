@@ -545,8 +545,8 @@ def _merge_filters(
             _measure(recorder, plugin, "Filter", started, rejects=rejects)
         if rejects:
             first = (answer != 0) & (rejected_by > index)
-            np.copyto(rejected_by, index, where=first)
-            np.copyto(verdicts, answer, where=first)
+            np.putmask(rejected_by, first, index)
+            np.putmask(verdicts, first, answer)
 
 
 def _first_rejection(

@@ -33,13 +33,13 @@ def check_bounds(plugin: ScorePlugin, scores: IntArray, feasible: BoolArray) -> 
     # Seen without a sign, a score below 0 is a huge one: mostly one look at all rows suffices.
     if not scores.size or scores.astype(np.uint64, copy=False).max() <= MAX_NODE_SCORE:
         return
-    bounded = scores[feasible]
+    bounded = scores.compress(feasible)
     if bounded.size and (bounded.min() < 0 or bounded.max() > MAX_NODE_SCORE):
         raise PluginError(plugin.name, "Score", f"a score lies outside 0..{MAX_NODE_SCORE}")
 
 
 def _default_normalized(raw: IntArray, feasible: BoolArray, *, reverse: bool) -> IntArray:
-    highest = int(raw.max(initial=0, where=feasible))
+    highest = int((raw * feasible).max(initial=0))
     if highest == 0:
         return np.full_like(raw, MAX_NODE_SCORE) if reverse else raw
     scores = raw * MAX_NODE_SCORE // highest

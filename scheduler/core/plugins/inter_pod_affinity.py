@@ -239,7 +239,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
 
     def normalize(self, state: CycleState, raw: IntArray, feasible: BoolArray) -> IntArray:
         """100 * (raw - min) / (max - min) over the feasible nodes, truncated; 0 when all are equal."""
-        ranked = raw if feasible.all() else raw[feasible]
+        ranked = raw if feasible.all() else raw.compress(feasible)
         if not ranked.size:
             return raw
         lowest, highest = int(ranked.min()), int(ranked.max())
@@ -294,7 +294,7 @@ def _selects(selected: SelectedPods, pod: PodInfo) -> bool:
 
 def _counts_somewhere(nodes: NodeColumns, counter: Counter, key: str) -> bool:
     """Whether there is a pod to count on a node with the label."""
-    return bool(counter.sums(nodes, key).by_value[:MISSING].any())
+    return counter.sums(nodes, key).values_taken > 0
 
 
 def _count_at(nodes: NodeColumns, counter: Counter, key: str, row: int) -> int:
@@ -311,10 +311,9 @@ def _exists(nodes: NodeColumns, demands: _Demands) -> bool:
 
 def _forbid_taken(tables: dict[str, IntArray], nodes: NodeColumns, counter: Counter, key: str, fault: int) -> None:
     """Note the fault for the values that have a pod."""
-    taken = counter.sums(nodes, key).by_value != 0
-    taken[MISSING] = False
-    if taken.any():
-        _forbid(tables, key, taken, fault)
+    sums = counter.sums(nodes, key)
+    if sums.values_taken:
+        _forbid(tables, key, sums.taken, fault)
 
 
 def _forbid(tables: dict[str, IntArray], key: str, values: BoolArray, fault: int) -> None:
