@@ -46,6 +46,9 @@ class TermKind(Enum):
     REQUIRED_ANTI = "required anti-affinity"
     PREFERRED = "wishes of both kinds, by weight"
 
+    # Looked up several times in every cycle, and Enum's own hash is that of the name.
+    __hash__ = object.__hash__
+
 
 class SelectedPods(NamedTuple):
     """Pods that a `PodCounter` counts: those that every one of the terms selects.

@@ -200,6 +200,13 @@ class RowEvaluations:
         self._scores = tuple(scores)
         self._filters_by = {d: tuple(f for f in self._filters if f[1].depends is d) for d in Depends}
         self._scores_by = {d: tuple(s for s in self._scores if scored_by(s.plugin) is d) for d in Depends}
+        self._signatures_by = {
+            d: (
+                *(plugin.filter_signature for _, plugin in self._filters_by[d]),
+                *(s.plugin.score_signature for s in self._scores_by[d]),
+            )
+            for d in Depends
+        }
         self._parts: KeptResults[Hashable, NodePart] = KeptResults(limit_bytes)
         self._wholes: KeptResults[Hashable, Whole] = KeptResults(limit_bytes)
 
@@ -248,7 +255,7 @@ class RowEvaluations:
         totals = outcome.totals.copy()
         for s, values in raw:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
-        outcome.totals = np.where(feasible, totals, INFEASIBLE)
+        outcome.totals = totals if outcome.feasible == len(totals) else np.where(feasible, totals, INFEASIBLE)
 
     def evaluate_rows(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows, skipped: frozenset[str] = frozenset()
@@ -300,10 +307,7 @@ class RowEvaluations:
     # --- kept layers
 
     def _signatures(self, pod: PodInfo, snapshot: Snapshot, depends: Depends) -> tuple[Hashable, ...]:
-        return (
-            *[f.filter_signature(pod, snapshot) for _, f in self._filters_by[depends]],
-            *[s.plugin.score_signature(pod, snapshot) for s in self._scores_by[depends]],
-        )
+        return tuple([signature(pod, snapshot) for signature in self._signatures_by[depends]])
 
     def _part(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, key: Hashable) -> NodePart:
         part = self._parts.get(key)
@@ -540,11 +544,12 @@ def _merge_filters(
         started = recorder.clock() if state.record_plugin_metrics else 0.0
         answer = plugin.filter(state, pod, snapshot, rows)
         plugin.filtered_rows += len(answer)
-        rejects = bool(answer.any())
+        rejected = answer != 0
+        rejects = bool(rejected.any())
         if state.record_plugin_metrics:
             _measure(recorder, plugin, "Filter", started, rejects=rejects)
         if rejects:
-            first = (answer != 0) & (rejected_by > index)
+            first = rejected & (rejected_by > index)
             np.putmask(rejected_by, first, index)
             np.putmask(verdicts, first, answer)
 

@@ -53,6 +53,9 @@ class Depends(Enum):
     ROW = "the Node object and the pods on it"
     CLUSTER = "anything in the cluster: asked anew in every cycle"
 
+    # Members are looked up in dicts in every cycle, and Enum's own hash is that of the name.
+    __hash__ = object.__hash__
+
 
 class Plugin(ABC):
     """What every plugin has. Instances are made once per profile at start and live as long as it."""

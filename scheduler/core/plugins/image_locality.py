@@ -32,8 +32,10 @@ class ImageLocality(ScorePlugin):
     def score_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
         """The images, with the version of what nodes have; None if no node has any: all nodes score 0."""
         known = snapshot.nodes.images.rows
+        if not known:
+            return None
         names = _image_names(pod)
-        if not known or not any(name in known for name in names):
+        if not any(name in known for name in names):
             return None
         return (*names, snapshot.nodes.images.version, snapshot.nodes.existing)
 

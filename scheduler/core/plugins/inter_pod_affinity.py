@@ -129,7 +129,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
             faults = found if faults is None else np.maximum(faults, found, out=faults)
         if faults is None:
             return np.zeros(len(nodes.exists[rows]), np.int32)
-        return faults if self._demands(state, pod, snapshot).near is None else _VERDICTS.take(faults)
+        if self._demands(state, pod, snapshot).near is None:
+            return faults.astype(np.int32)
+        return _VERDICTS.take(faults, mode="wrap")
 
     def filter_row(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> int:
         """`filter` for one row, as the sums stand: an overlay may have changed them since the cycle began."""
@@ -317,6 +319,6 @@ def _forbid_taken(tables: dict[str, IntArray], nodes: NodeColumns, counter: Coun
 
 
 def _forbid(tables: dict[str, IntArray], key: str, values: BoolArray, fault: int) -> None:
-    faults = np.multiply(values, fault, dtype=np.int32)
+    faults = np.multiply(values, fault, dtype=np.int8)
     table = tables.get(key)
     tables[key] = faults if table is None else np.maximum(table, faults, out=table)
