@@ -207,9 +207,9 @@ class EventHandlers:
             self._nominator.add(new, wanted)
         elif held is not None:
             self._nominator.remove(new.uid)
-        if held is not None and wanted != held:
+        if held is not None and (wanted != held or (old is not None and _counts_otherwise(parse_pod(old), new))):
             # The room it held may be had by others.
-            self._move(ASSIGNED_POD_DELETE, new.nominated_to(held), None)
+            self._move(ASSIGNED_POD_DELETE, (new if old is None else parse_pod(old)).nominated_to(held), None)
 
     # --- nodes
 
@@ -220,13 +220,22 @@ class EventHandlers:
         self._move(NODE_ADD, None, node)
 
     def node_updated(self, old: Node, new: Node) -> None:
-        """A node changed; a heartbeat changes nothing and wakes nobody."""
+        """A node changed; a heartbeat changes nothing and wakes nobody.
+
+        Told is the change of what is believed of the node, which may be older than `old`: a state that could not be
+        read was passed over.
+        """
         self._started = self._clock()
-        if same_for_scheduling(old, new):
+        info = self._cache.node_info(new.metadata.name)
+        if info is None or info.node is None:
+            self.node_added(new)
+            return
+        believed = info.node
+        if same_for_scheduling(believed, new):
             return
         self._cache.add_node(new)
-        for event in node_update_events(old, new):
-            self._move(event, old, new)
+        for event in node_update_events(believed, new):
+            self._move(event, believed, new)
 
     def node_deleted(self, node: Node) -> None:
         """A node is gone."""
@@ -274,6 +283,11 @@ class EventHandlers:
 def _same_metadata(old: ObjectMeta, new: ObjectMeta) -> bool:
     """Whether only the version may have changed."""
     return replace(new, resource_version=old.resource_version, generation=old.generation) == old
+
+
+def _counts_otherwise(old: PodInfo, new: PodInfo) -> bool:
+    """Whether a nominated pod may be in the way of others less than it was."""
+    return old.requests is not new.requests or old.pod.metadata.labels != new.pod.metadata.labels
 
 
 def same_for_scheduling(old: Node, new: Node) -> bool:

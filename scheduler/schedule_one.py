@@ -181,15 +181,15 @@ class ScheduleOne:
         if self._observer is not None:
             self._observer.decided(decision, plan)
         self._metrics.algorithm(self._clock() - started)
-        if held is not None and held != (decision.node_name or self._nominator.node_of(pod.uid)):
-            self._room_is_free(pod, held, except_uid=pod.uid)
         if decision.node_name is None:
+            self._tell_of_free_room(pod, held, self._nominator.node_of(pod.uid))
             self._fail_unschedulable(queued, decision, plan, started)
             return
         try:
             # 3. Assume.
             self._nominator.remove(pod.uid)
             self._cache.assume_pod(pod, decision.node_name)
+            self._tell_of_free_room(pod, held, decision.node_name)
             # 4. Reserve.
             status = framework.reserve(state, pod, decision.node_name)
         except Exception as fault:  # noqa: BLE001 - as above
@@ -222,6 +222,11 @@ class ScheduleOne:
 
     def _algorithm(self, pod: PodInfo) -> ScheduleAlgorithm:
         return self.profiles.algorithm(pod.pod.spec.scheduler_name or "")
+
+    def _tell_of_free_room(self, pod: PodInfo, held: str | None, wanted: str | None) -> None:
+        """The pod in flight held room on one node and takes or holds it on another now, or on none."""
+        if held is not None and held != wanted:
+            self._room_is_free(pod, held, except_uid=pod.uid)
 
     def _room_is_free(self, pod: PodInfo, node_name: str, *, except_uid: str) -> None:
         """The room that was held for a nominated pod is held no more: others may have it, but for whose doing it is."""

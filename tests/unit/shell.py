@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import ClassVar
 
 import msgspec
@@ -180,7 +181,10 @@ class Evictions(PreemptionWriter):
         self.done.append((what, pod.name))
 
 
-def _with_scripted(plugins: ProfilePlugins) -> ProfilePlugins:
+@cache
+def _default_plugins() -> ProfilePlugins:
+    """The default profile, with `Scripted` wherever it can be asked."""
+    (plugins,) = load_configuration(None).plugins.values()
     points = ("pre_enqueue", "pre_filter", "reserve", "pre_bind", "post_bind")
     return msgspec.structs.replace(plugins, **{point: (*getattr(plugins, point), Scripted.name) for point in points})
 
@@ -205,10 +209,9 @@ class Shell:
         self.handled: list[str] = []
         self.cluster, self.evictions = ClusterState(), Evictions()
         self.cache, self.nominator = self.cluster.cache, self.cluster.nominator
-        (plugins,) = load_configuration(None).plugins.values()
         framework = Framework(
             "podium",
-            _with_scripted(plugins),
+            _default_plugins(),
             {},
             {**IN_TREE, Scripted.name: lambda args, handle: self.scripted},
             Handle(self.cluster, self.binder, NoApiServer()),

@@ -407,9 +407,9 @@ async def test_a_preemptor_deleted_during_its_preemption_is_not_put_back(full: S
 
 
 async def test_a_preemptor_found_gone_frees_the_room_for_others(full: Shell) -> None:
-    """The API server knows before the watch: those who were kept out are woken all the same."""
+    """The API server knows before the watch: those who were kept out, here from evicting, are woken all the same."""
     full.decide_next()
-    full.see(make_pod("small").req(cpu="1").obj())
+    full.see(make_pod("small").req(cpu="1").priority(1).obj())
     full.decide_next()
     assert full.place_of("small") is Place.UNSCHEDULABLE
     full.evictions.pods["boss"] = None
@@ -480,7 +480,6 @@ async def test_a_nomination_that_is_void_is_cleared(full: Shell) -> None:
     assert full.reports.cleared[-1] == "boss"
     assert full.place_of("small") is Place.BACKOFF
     full.end_backoff()
-    full.decide_next()
     full.decide_next()
     await full.finish_binding()
     assert full.binder.asked == [("small", "n1")]

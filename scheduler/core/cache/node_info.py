@@ -59,10 +59,7 @@ class NodeInfo:
         Raises:
             QuantityError: an allocatable amount is not a quantity; nothing is taken then.
         """
-        quantities = (node.status.allocatable if node is not None else None) or {}
-        self.allocatable = {
-            name: milli_value(quantity) if name == CPU else value(quantity) for name, quantity in quantities.items()
-        }
+        self.allocatable = {} if node is None else allocatable_amounts(node)
         self.node = node
 
     def add_pod(self, pod: PodInfo) -> None:
@@ -99,3 +96,13 @@ class NodeInfo:
             self.used_volumes[use] += sign
             if not self.used_volumes[use]:
                 del self.used_volumes[use]
+
+
+def allocatable_amounts(node: Node) -> dict[str, int]:
+    """Resource name to what the node offers (cpu in milli, others in units).
+
+    Raises:
+        QuantityError: an amount is not a quantity.
+    """
+    quantities = node.status.allocatable or {}
+    return {name: milli_value(quantity) if name == CPU else value(quantity) for name, quantity in quantities.items()}

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from scheduler.api.selectors import NodeTerm, Operator, Requirement, compile_node_selector
+from scheduler.api.selectors import NodeSelectorMatcher, NodeTerm, Operator, Requirement, compile_node_selector
+from scheduler.api.sharing import SharingTable
 from scheduler.api.tolerations import tolerates
-from scheduler.api.types import Node, NodeAffinity, Taint, Toleration
+from scheduler.api.types import Node, NodeAffinity, NodeSelector, Taint, Toleration
 from scheduler.core.cache.columns import MISSING
 from scheduler.core.framework.types import BoolArray, IntArray
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from scheduler.core.framework.interface import Rows
 
 NAME_FIELD: Final = "metadata.name"
+
+_compiled: Final[SharingTable[NodeSelector, NodeSelectorMatcher]] = SharingTable(compile_node_selector)
 
 
 def matches_labels(nodes: NodeColumns, labels: Mapping[str, str], rows: Rows) -> BoolArray:
@@ -36,7 +39,7 @@ def required_terms(affinity: NodeAffinity | None) -> tuple[NodeTerm, ...] | None
     """The required terms that are valid; None when nothing is required."""
     if affinity is None or affinity.required_during_scheduling_ignored_during_execution is None:
         return None
-    return compile_node_selector(affinity.required_during_scheduling_ignored_during_execution).terms
+    return _compiled[affinity.required_during_scheduling_ignored_during_execution].terms
 
 
 def matches_required(

@@ -7,11 +7,11 @@ from typing import ClassVar, Final
 
 from scheduler.api.types import nominated_node
 from scheduler.config.plugin_args import DefaultPreemptionArgs
-from scheduler.core.framework.events import ASSIGNED_POD_DELETE, RegisteredEvent
+from scheduler.core.framework.events import RegisteredEvent
 from scheduler.core.framework.interface import FailedAttempt, PostFilterPlugin, PostFilterResult
 from scheduler.core.framework.status import Code, Status
-from scheduler.core.framework.types import PodInfo
 from scheduler.core.preemption.evaluator import Evaluator, nothing_found_message
+from scheduler.core.preemption.room import any_evicted_below
 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _VICTIMS_LEAVING: Final = "not eligible due to a terminating pod on the nominated node."
@@ -44,8 +44,8 @@ class DefaultPreemption(PostFilterPlugin):
         return PostFilterResult(None, _told(message), node_name, victims)
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Victims that leave."""
-        return (RegisteredEvent(ASSIGNED_POD_DELETE),)
+        """None: it turns nobody away. A preemptor stays in flight until its evictions are out."""
+        return ()
 
 
 def _told(message: str) -> str:
@@ -71,15 +71,5 @@ def ineligible(attempt: FailedAttempt) -> str:
     if row is None or row not in attempt.rows:
         return ""
     node = snapshot.node_info(row)
-    leaving = node is not None and any(
-        other.priority < pod.priority and _is_evicted(other) for other in node.pods.values()
-    )
+    leaving = node is not None and any_evicted_below(pod, node.pods.values())
     return _VICTIMS_LEAVING if leaving else ""
-
-
-def _is_evicted(pod: PodInfo) -> bool:
-    """Whether a preemption evicted the pod and it has not left yet."""
-    return pod.pod.metadata.deletion_timestamp is not None and any(
-        (condition.type, condition.status, condition.reason) == ("DisruptionTarget", "True", "PreemptionByScheduler")
-        for condition in pod.pod.status.conditions or ()
-    )

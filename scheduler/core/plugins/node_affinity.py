@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from scheduler.api.selectors import NodeTerm, SelectorError, compile_node_term
+from scheduler.api.types import Node, NodeSelector, NodeSelectorTerm
 from scheduler.api.types import NodeAffinity as NodeAffinitySpec
-from scheduler.api.types import NodeSelectorTerm
 from scheduler.config.plugin_args import NodeAffinityArgs
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import (
@@ -26,10 +26,11 @@ from scheduler.core.framework.node_matching import (
     matches_any_term,
     matches_required,
     matches_term,
+    node_matches,
     required_terms,
 )
 from scheduler.core.framework.status import Code, Status
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, QueuedPodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
@@ -51,17 +52,19 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
     normalization: ClassVar[Normalize] = Normalize.DEFAULT
 
     def __init__(self, args: NodeAffinityArgs) -> None:
+        self._added_affinity = args.added_affinity
         self._added_terms = required_terms(args.added_affinity)
         self._added_wishes = _wishes(args.added_affinity)
 
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
         """Selector and affinity; equal ones are one object. None when nothing restricts the nodes."""
-        selector = pod.pod.spec.node_selector
-        affinity = _affinity(pod)
-        required = affinity is not None and affinity.required_during_scheduling_ignored_during_execution is not None
-        if not selector and not required and self._added_terms is None:
-            return None
-        return (id(selector) if selector else 0, id(affinity) if required else 0)
+        signature = self.hint_signature(pod)
+        return None if signature == (0, 0) and self._added_terms is None else signature
+
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """The same, whether or not something restricts the nodes."""
+        selector, affinity = pod.pod.spec.node_selector, _affinity(pod)
+        return (id(selector) if selector else 0, 0 if _required(affinity) is None else id(affinity))
 
     def score_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
         """The affinity; None without wishes."""
@@ -107,8 +110,20 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         return scores
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Nodes that come or change labels."""
-        return (RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)),)
+        """Nodes that come or change labels and match since then."""
+        event = ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)
+        return (RegisteredEvent(event, self._matches_now),)
+
+    def _matches_now(self, queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+        pod = queued.pod_info
+        return self._matches(pod, new) and not self._matches(pod, old)
+
+    def _matches(self, pod: PodInfo, node: object | None) -> bool:
+        return (
+            isinstance(node, Node)
+            and node_matches(node, pod.pod.spec.node_selector, _affinity(pod))
+            and node_matches(node, None, self._added_affinity)
+        )
 
 
 def _affinity(pod: PodInfo) -> NodeAffinitySpec | None:
@@ -116,8 +131,12 @@ def _affinity(pod: PodInfo) -> NodeAffinitySpec | None:
     return affinity.node_affinity if affinity is not None else None
 
 
+def _required(affinity: NodeAffinitySpec | None) -> NodeSelector | None:
+    return affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+
+
 def _required_terms(affinity: NodeAffinitySpec | None) -> tuple[NodeSelectorTerm, ...]:
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+    required = _required(affinity)
     return required.node_selector_terms if required is not None else ()
 
 

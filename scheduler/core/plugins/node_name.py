@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from scheduler.api.types import Node
 from scheduler.core.framework.events import NODE_ADD, RegisteredEvent
 from scheduler.core.framework.interface import Depends, FilterPlugin, Rows
 from scheduler.core.framework.status import Code, Status
-from scheduler.core.framework.types import IntArray, PodInfo
+from scheduler.core.framework.types import IntArray, PodInfo, QueuedPodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
@@ -40,5 +41,13 @@ class NodeName(FilterPlugin):
         return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "node(s) didn't match the requested node name")
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """A new node may be the one."""
-        return (RegisteredEvent(NODE_ADD),)
+        """The node that the pod names, when it comes."""
+        return (RegisteredEvent(NODE_ADD, _is_the_one),)
+
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """The node's name."""
+        return pod.pod.spec.node_name
+
+
+def _is_the_one(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+    return isinstance(new, Node) and new.metadata.name == queued.pod_info.pod.spec.node_name

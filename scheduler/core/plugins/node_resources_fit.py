@@ -9,15 +9,19 @@ import numpy as np
 
 from scheduler.api.requests import Requests, is_extended_resource
 from scheduler.api.sharing import SharingTable
+from scheduler.api.types import Node
 from scheduler.config.plugin_args import NodeResourcesFitArgs, ScoringStrategyType, UtilizationShapePoint
+from scheduler.core.cache.node_info import allocatable_amounts
 from scheduler.core.framework.broken_line import scores_by_percent
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import Depends, FilterPlugin, Rows, ScorePlugin
 from scheduler.core.framework.resource_allocation import NATIVE, Allocation, N, allocation, allocation_of_row, percent
 from scheduler.core.framework.status import Code, Reason, Status
-from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, QueuedPodInfo
+from scheduler.core.preemption.room import Asked, LiveRoom
 
 if TYPE_CHECKING:
+    from scheduler.core.cache.cluster_state import ClusterState
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
@@ -42,7 +46,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
     depends: ClassVar[Depends] = Depends.ROW
     reads_sums_only: ClassVar[bool] = True
 
-    def __init__(self, args: NodeResourcesFitArgs) -> None:
+    def __init__(self, args: NodeResourcesFitArgs, cluster: ClusterState) -> None:
+        self._room = LiveRoom(cluster)
         self._asked_by: SharingTable[Requests, Sequence[tuple[str, int]]] = SharingTable(self._ask)
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
@@ -139,12 +144,64 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return int(total) // weights if weights else 0
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Pods that leave or shrink; nodes that come or offer more."""
+        """Pods that leave or shrink; nodes that come or offer more; a pod that asks for less than before."""
         return (
-            RegisteredEvent(ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN)),
+            RegisteredEvent(
+                ClusterEvent(EventResource.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN),
+                self._has_room_of_pod,
+            ),
             RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)),
-            RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)),
+            RegisteredEvent(
+                ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE), self._has_room_on_node
+            ),
         )
+
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """The requests and what decides on a preemption; a pod for which room is held stands by itself."""
+        if self._room.is_nominated(pod):
+            return None
+        return (pod.requests, pod.priority, pod.pod.spec.preemption_policy)
+
+    def _has_room_of_pod(self, queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+        """Whether a pod that left a node, ended its nomination to it or shrank there makes room for the waiting one.
+
+        Looks at the node as it is now, room held for nominated pods included, so that a pod which leaves for one
+        preemptor does not wake all the others. Nothing is missed:
+
+        * This plugin's verdict about a node improves only when a pod leaves or shrinks there, a nomination to it ends,
+          or the node comes or grows, and each of these is an event. Whichever of them made enough room, alone or after
+          others, the room is there when the hint is asked about it: right after it, or at the end of an attempt that
+          was under way, when all its events are asked about. Should somebody have taken the room by then, that one's
+          leaving is an event again. Where another plugin was the first to reject the node, that one's hints answer.
+        * A pod waiting for its victims has nothing more to wait for when the last has left, whether or not the room is
+          still there: it must look elsewhere.
+        * A pod may wait for more than room, namely for a node that a preemption can clear: with the pods of lower
+          priority out of the way in any case, only leaving of the others can bring that about.
+        """
+        left = new or old
+        if not isinstance(left, PodInfo) or left.held_node is None:
+            return True
+        pod, node_name = queued.pod_info, left.held_node
+        asked = self._asked(pod)
+        if self._room.fits(pod, asked, node_name):
+            return True
+        if self._room.is_nominated(pod, node_name) and not self._room.awaits_victims(pod, node_name):
+            return True
+        return (
+            left.priority >= pod.priority and _may_preempt(pod) and self._room.fits_without_lower(pod, asked, node_name)
+        )
+
+    def _has_room_on_node(self, queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+        """Whether a node that came or offers more of what the pod asks has room, or could be cleared by a preemption.
+
+        By the state of the node at this moment, for the reasons given at `_has_room_of_pod`.
+        """
+        pod = queued.pod_info
+        asked = self._asked(pod)
+        if not isinstance(new, Node) or (isinstance(old, Node) and not _grew(old, new, asked)):
+            return False
+        fits = self._room.fits_without_lower if _may_preempt(pod) else self._room.fits
+        return fits(pod, asked, new.metadata.name)
 
     def _asked(self, pod: PodInfo) -> Sequence[tuple[str, int]]:
         return self._asked_by[pod.requests]
@@ -159,6 +216,16 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return is_extended_resource(resource) and (
             resource in self._ignored or resource.split("/", 1)[0] in self._ignored_groups
         )
+
+
+def _may_preempt(pod: PodInfo) -> bool:
+    return pod.pod.spec.preemption_policy != "Never"
+
+
+def _grew(old: Node, new: Node, asked: Asked) -> bool:
+    """Whether the node offers more of what is asked, or takes more pods."""
+    before, now = allocatable_amounts(old), allocatable_amounts(new)
+    return any(now.get(resource, 0) > before.get(resource, 0) for resource, _ in (("pods", 1), *asked))
 
 
 def least_allocated(stands: Allocation[N]) -> N:

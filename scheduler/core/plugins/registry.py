@@ -51,7 +51,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         TaintToleration.name: lambda args, handle: TaintToleration(),
         NodeAffinity.name: lambda args, handle: NodeAffinity(_args(NodeAffinityArgs, args)),
         NodePorts.name: lambda args, handle: NodePorts(),
-        NodeResourcesFit.name: lambda args, handle: NodeResourcesFit(_args(NodeResourcesFitArgs, args)),
+        NodeResourcesFit.name: lambda args, handle: NodeResourcesFit(_args(NodeResourcesFitArgs, args), handle.cluster),
         VolumeRestrictions.name: lambda args, handle: VolumeRestrictions(),
         NodeVolumeLimits.name: lambda args, handle: NodeVolumeLimits(),
         VolumeBinding.name: lambda args, handle: VolumeBinding(_args(VolumeBindingArgs, args), handle),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from scheduler.api.types import Taint
+from scheduler.api.types import Node, Taint
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import Depends, FilterPlugin, Normalize, Rows, ScorePlugin
 from scheduler.core.framework.node_matching import per_taint_set, repels, tolerated
 from scheduler.core.framework.status import Code, Status
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, QueuedPodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
@@ -35,6 +35,10 @@ class TaintToleration(FilterPlugin, ScorePlugin):
 
     score_signature = filter_signature
 
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """The tolerations."""
+        return id(pod.pod.spec.tolerations) if pod.pod.spec.tolerations else 0
+
     def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> IntArray:
         """-1 where a NoSchedule or NoExecute taint is not tolerated."""
         tolerations = pod.pod.spec.tolerations or ()
@@ -54,8 +58,16 @@ class TaintToleration(FilterPlugin, ScorePlugin):
         return per_taint_set(snapshot.nodes, rows, untolerated)
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Nodes that come or change their taints; new tolerations of the pod."""
+        """Nodes that come without a repelling taint, or lose it; new tolerations of the pod."""
         return (
-            RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT)),
+            RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT), _admits_now),
             RegisteredEvent(ClusterEvent(EventResource.TARGET_POD, Action.UPDATE_POD_TOLERATION)),
         )
+
+
+def _admits_now(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+    return _admits(new, queued.pod_info) and not _admits(old, queued.pod_info)
+
+
+def _admits(node: object | None, pod: PodInfo) -> bool:
+    return isinstance(node, Node) and not repels(node.spec.taints or (), pod.pod.spec.tolerations or ())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 from scheduler.config.plugin_args import DefaultPreemptionArgs
-from scheduler.core.framework.events import ASSIGNED_POD_DELETE
 from scheduler.core.framework.interface import PostFilterResult
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.status import Code
@@ -179,8 +178,6 @@ def test_each_attempt_is_counted() -> None:
     assert counting.attempts == 2
 
 
-def test_it_wakes_pods_when_victims_leave() -> None:
-    """The delete of a placed pod."""
-    assert [each.event for each in DefaultPreemption(DefaultPreemptionArgs()).events_to_register()] == [
-        ASSIGNED_POD_DELETE
-    ]
+def test_it_asks_for_no_event() -> None:
+    """It turns nobody away: a preemptor waits for what the plugins wait for that rejected it."""
+    assert DefaultPreemption(DefaultPreemptionArgs()).events_to_register() == ()

@@ -10,11 +10,12 @@ from scheduler.config.plugin_args import (
     ScoringStrategyType,
     UtilizationShapePoint,
 )
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler.testing import make_node, make_pod
 from tests.unit.core.plugins.asking import UU, U, parsed, raw_scores, rejections, snapshot_of, statuses
 
-FIT = NodeResourcesFit(NodeResourcesFitArgs())
+FIT = NodeResourcesFit(NodeResourcesFitArgs(), ClusterState())
 GPU = "nvidia.com/gpu"
 
 
@@ -22,15 +23,12 @@ def strategy(
     kind: ScoringStrategyType, *resources: tuple[str, int], shape: dict[int, int] | None = None
 ) -> NodeResourcesFit:
     points = tuple(UtilizationShapePoint(utilization=u, score=s) for u, s in (shape or {}).items())
-    return NodeResourcesFit(
-        NodeResourcesFitArgs(
-            scoring_strategy=ScoringStrategy(
-                type=kind,
-                resources=tuple(ResourceSpec(name=name, weight=weight) for name, weight in resources),
-                requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape=points) if points else None,
-            )
-        )
+    scoring = ScoringStrategy(
+        type=kind,
+        resources=tuple(ResourceSpec(name=name, weight=weight) for name, weight in resources),
+        requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape=points) if points else None,
     )
+    return NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=scoring), ClusterState())
 
 
 def test_what_just_fits_passes_and_one_more_does_not() -> None:
@@ -96,9 +94,8 @@ def test_a_resource_the_node_does_not_state_is_unresolvable() -> None:
 
 def test_ignored_resources_are_extended_ones_only() -> None:
     """Names and groups of the args take extended resources out of the filter; huge pages can't be ignored."""
-    plugin = NodeResourcesFit(
-        NodeResourcesFitArgs(ignored_resources=("a.com/x", "hugepages-2Mi"), ignored_resource_groups=("b.com",))
-    )
+    args = NodeResourcesFitArgs(ignored_resources=("a.com/x", "hugepages-2Mi"), ignored_resource_groups=("b.com",))
+    plugin = NodeResourcesFit(args, ClusterState())
     snapshot = snapshot_of(make_node("n1"))
     asked = {"a.com/x": 1, "a.com/y": 1, "b.com/x": 1, "hugepages-2Mi": 1}
     assert rejections(plugin, make_pod("p").req(asked), snapshot) == {
