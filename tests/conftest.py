@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.controlplane.build import CONTROL_PLANE_MODULES, BuildError, binary, build_all
 from tests.controlplane.clean_state import CleanState
 from tests.controlplane.client import Client
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.fault_proxy import FaultProxy
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("no wall time", deadline=None)
+settings.load_profile("no wall time")
 
 _MODULES = {
     "control_plane": CONTROL_PLANE_MODULES,
