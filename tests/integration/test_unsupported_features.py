@@ -13,17 +13,7 @@ from tests.integration.observations import (
 )
 from tests.integration.podium import Podiums
 
-_WEB = {"app": "web"}
-
-
-_SPREAD = {
-    "maxSkew": 1,
-    "topologyKey": "kubernetes.io/hostname",
-    "whenUnsatisfiable": "ScheduleAnyway",
-    "labelSelector": {"matchLabels": _WEB},
-}
 _FEATURES: dict[str, tuple[dict[str, Any], str]] = {
-    "spread": ({"topologySpreadConstraints": [_SPREAD]}, "topologySpreadConstraints"),
     "device": ({"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}, "resourceClaims"),
 }
 
