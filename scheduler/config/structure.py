@@ -151,7 +151,8 @@ def _scalar_problem(value: Any, node: inspect.Type) -> str:
             names = [str(member.value) for member in enum]
             return "" if value in names else f"{show(value)} is not one of {', '.join(names)}"
     if not isinstance(value, str):
-        return f"expected text, got {show(value)}"
+        wanted = 'a duration such as "15s"' if isinstance(node, inspect.CustomType) else "text"
+        return f"expected {wanted}, got {show(value)}"
     return _text_problem(value, node)
 
 

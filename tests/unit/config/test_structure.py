@@ -23,7 +23,10 @@ from tests.unit.config.configurations import ALL_SUPPORTED, faults, load, profil
         ({"clientConnection": {"kubeconfig": 7}}, "clientConnection.kubeconfig: expected text, got 7"),
         ({"profiles": {}}, "profiles: expected a list, got a mapping"),
         ({"profiles": ["x"]}, 'profiles[0]: expected a mapping, got "x"'),
-        ({"leaderElection": {"leaderElect": False, "leaseDuration": 5}}, "leaseDuration: expected text, got 5"),
+        (
+            {"leaderElection": {"leaderElect": False, "leaseDuration": 5}},
+            'leaseDuration: expected a duration such as "15s", got 5',
+        ),
         (
             {"leaderElection": {"leaderElect": False, "leaseDuration": "5"}},
             '"5" is not a duration: write a number and a unit, such as 15s, 1m30s or 100ms',
