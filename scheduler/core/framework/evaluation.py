@@ -227,8 +227,8 @@ class RowEvaluations:
             whole.part.ranking,
             whole.best,
         )
-        asked = self._active(self._filters_by[Depends.CLUSTER], pod, snapshot)
-        active = [f for f in asked if f[1].name not in skipped]
+        asked = [f for f in self._filters_by[Depends.CLUSTER] if f[1].name not in skipped]
+        active = self._active(asked, pod, snapshot)
         if active:
             outcome.rejected_by = outcome.rejected_by.copy()
             outcome.verdicts = outcome.verdicts.copy()

@@ -100,6 +100,11 @@ class Framework:
         self._pre_enqueue = self._implementing(PreEnqueuePlugin, plugins.pre_enqueue)
         (self._queue_sort,) = self._implementing(QueueSortPlugin, plugins.queue_sort)
         self._pre_filters = (*required, *self._implementing(PreFilterPlugin, plugins.pre_filter))
+        self._remembering = {
+            plugin.name: plugin
+            for plugin in self._pre_filters
+            if isinstance(plugin, FilterPlugin) and plugin.depends is not Depends.CLUSTER
+        }
         self.filters = self._implementing(FilterPlugin, plugins.filter)
         self.scores = tuple(
             ScorePart(plugin, plugins.weights[plugin.name]) for plugin in self._implementing(ScorePlugin, plugins.score)
@@ -184,10 +189,10 @@ class Framework:
         node_names: frozenset[str] | None = None
         skipped: list[str] = []
         for plugin in self._pre_filters:
-            plugin_started = self._plugin_started(state.record_plugin_metrics)
-            answer = self._ask_pre_filter(plugin, state, pod, snapshot)
-            status = answer if isinstance(answer, Status) else None
-            self._plugin_ended(state.record_plugin_metrics, plugin, "PreFilter", status, plugin_started)
+            if state.record_plugin_metrics:
+                answer = self._measured_pre_filter(plugin, state, pod, snapshot)
+            else:
+                answer = self._ask_pre_filter(plugin, state, pod, snapshot)
             if answer is None:
                 continue
             if isinstance(answer, PreFilterResult):
@@ -203,15 +208,24 @@ class Framework:
                 return PreFilterOutcome(_by(plugin, answer))
         return PreFilterOutcome(rejection, node_names, tuple(sorted(narrowing)), frozenset(skipped))
 
+    def _measured_pre_filter(
+        self, plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> PreFilterResult | Status | None:
+        started = self._recorder.clock()
+        answer = self._ask_pre_filter(plugin, state, pod, snapshot)
+        status = answer if isinstance(answer, Status) else None
+        self._plugin_ended(True, plugin, "PreFilter", status, started)
+        return answer
+
     def _ask_pre_filter(
         self, plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterResult | Status | None:
-        if plugin.depends is Depends.CLUSTER or not isinstance(plugin, FilterPlugin):
+        if plugin.name not in self._remembering:
             answer = plugin.pre_filter(state, pod, snapshot)
             if not (isinstance(answer, Status) and answer.code is Code.SKIP):
                 plugin.pre_filtered_pods += 1
             return answer
-        signature = plugin.filter_signature(pod, snapshot)
+        signature = self._remembering[plugin.name].filter_signature(pod, snapshot)
         if signature is None:
             return None
         plugin.pre_filtered_pods += 1

@@ -33,7 +33,7 @@ def check_bounds(plugin: ScorePlugin, scores: IntArray, feasible: BoolArray) -> 
     # Seen without a sign, a score below 0 is a huge one: mostly one look at all rows suffices.
     if not scores.size or scores.astype(np.uint64, copy=False).max() <= MAX_NODE_SCORE:
         return
-    bounded = scores.compress(feasible)
+    bounded = scores[feasible]
     if bounded.size and (bounded.min() < 0 or bounded.max() > MAX_NODE_SCORE):
         raise PluginError(plugin.name, "Score", f"a score lies outside 0..{MAX_NODE_SCORE}")
 

@@ -241,7 +241,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
 
     def normalize(self, state: CycleState, raw: IntArray, feasible: BoolArray) -> IntArray:
         """100 * (raw - min) / (max - min) over the feasible nodes, truncated; 0 when all are equal."""
-        ranked = raw if feasible.all() else raw.compress(feasible)
+        ranked = raw if feasible.all() else raw[feasible]
         if not ranked.size:
             return raw
         lowest, highest = int(ranked.min()), int(ranked.max())

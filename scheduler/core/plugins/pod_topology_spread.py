@@ -124,7 +124,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
         self._system = args.defaulting_type is DefaultingType.SYSTEM
         self._defaults = _SYSTEM_DEFAULTS if self._system else args.default_constraints
         self._objects = handle.cluster.objects
-        self._last: PodConstraints | None = None
+        self._last: tuple[PodInfo, PodConstraints] | None = None
         self._known: OrderedDict[Hashable, PodConstraints] = OrderedDict()
         self._masks: OrderedDict[Hashable, tuple[PodInfo, NodeMask]] = OrderedDict()
 
@@ -133,9 +133,8 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
     def _constraints(self, pod: PodInfo) -> PodConstraints:
         own = pod.pod.spec.topology_spread_constraints
         workloads = None if own else workload_version(self._objects)
-        known = self._last
-        if known is not None and known.pod is pod and known.workloads == workloads:
-            return known
+        if self._last is not None and self._last[0] is pod and self._last[1].workloads == workloads:
+            return self._last[1]
         spec, metadata = pod.pod.spec, pod.pod.metadata
         affinity = spec.affinity.node_affinity if spec.affinity is not None else None
         key = (
@@ -147,7 +146,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
             known = self._known[key] = self._compile(pod, workloads)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
-        self._last = known
+        self._last = (pod, known)
         return known
 
     def _compile(self, pod: PodInfo, workloads: tuple[int, ...] | None) -> PodConstraints:
@@ -238,7 +237,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
             table = (sums > allowed).view(np.int8)
             table[MISSING] = _MISSING_LABEL if column.present < nodes.count else 0
             if table.any():
-                answer = table[column.ids[: nodes.count][rows]]
+                answer = table.take(column.ids[: nodes.count][rows], mode="wrap")  # MISSING reads the last entry
                 verdicts = answer if verdicts is None else np.where(verdicts == 0, answer, verdicts)
         return np.zeros(len(nodes.exists[rows]), np.int32) if verdicts is None else verdicts.astype(np.int32)
 
@@ -283,11 +282,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
                 continue
             constraint.nodes.refresh(nodes, snapshot.node_changes)
             sums = counter.sums(nodes, constraint.key, constraint.nodes).by_value
-            seen = np.zeros(len(sums), np.bool_)
-            seen[ids[scored]] = True
-            by_value = sums * math.log(int(np.count_nonzero(seen)) + 2) + (constraint.max_skew - 1)
+            domains = int(np.count_nonzero(np.bincount(ids[scored] - MISSING)))
+            by_value = sums * math.log(domains + 2) + (constraint.max_skew - 1)
             by_value[MISSING] = 0
-            total += by_value[ids]
+            total += by_value.take(ids, mode="wrap")
         # As Go rounds: halves away from zero; nothing is negative here.
         raw = np.floor(total + 0.5).astype(np.int64)
         if constraints.needs_all_keys:
@@ -297,11 +295,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
     def normalize(self, state: CycleState, raw: IntArray, feasible: BoolArray) -> IntArray:
         """100 * (highest + lowest - raw) / highest; 100 for all when the highest is 0, 0 for nodes that lack a key."""
         scored: BoolArray = state.read(self.name, np.ndarray)
-        highest = int(raw.max(initial=0, where=scored))
+        highest = int((raw * scored).max(initial=0))
         if highest == 0:
             return np.where(scored, MAX_NODE_SCORE, 0)
-        lowest = int(raw.min(initial=highest, where=scored))
-        return np.where(scored, MAX_NODE_SCORE * (highest + lowest - raw) // highest, 0)
+        lowest = int(raw[scored].min(initial=highest))
+        points = MAX_NODE_SCORE * (highest + lowest - raw) // highest
+        return points if scored.all() else np.where(scored, points, 0)
 
     # --- queueing hints
 
@@ -347,7 +346,7 @@ def _allowed(constraint: Constraint, snapshot: Snapshot) -> tuple[IntArray, int]
     constraint.nodes.refresh(nodes, snapshot.node_changes)
     sums = snapshot.pod_counts.counter(constraint.counted).sums(nodes, constraint.key, constraint.nodes).by_value
     exist, domains = constraint.nodes.domains(nodes, constraint.key)
-    lowest = int(sums[:MISSING].min(initial=_NO_DOMAIN, where=exist))
+    lowest = int(sums[:MISSING][exist].min(initial=_NO_DOMAIN))
     if domains < constraint.min_domains:
         lowest = 0
     return sums, constraint.max_skew + lowest - constraint.itself
