@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from scheduler.api.selectors import Operator, Selector, SelectorError
-from scheduler.api.types import Affinity, Namespace
+from scheduler.api.selectors import Operator, Selector
+from scheduler.api.types import Namespace
 from scheduler.core.cache.topology import NodeMask, TopologySums
-from scheduler.core.framework.pod_terms import NO_TERMS, AffinityTerm, AffinityTerms, PodTerm, affinity_terms
+from scheduler.core.framework.pod_terms import AffinityTerm, CompiledTerms, PodTerm
 from scheduler.core.framework.types import IntArray, PodInfo
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ C = TypeVar("C")
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _COUNTER_BYTES: Final = 96 * 1024 * 1024
 _FEWEST_COUNTERS: Final = 1_024
-_COMPILED: Final = 16_384
 _REMEMBERED: Final = 4_096
 _MOST_SUMS: Final = 16
 
@@ -189,9 +188,14 @@ class LabelIndex(dict["LabelPair | None", dict[C, None]]):
 
 
 class PodCounts:
-    """All classes and counters. Written by the snapshot's refresh and by overlays, read by plugins within a cycle."""
+    """All classes and counters. Written by the snapshot's refresh and by overlays, read by plugins within a cycle.
+
+    Attributes:
+        terms: the affinity terms of pods.
+    """
 
     def __init__(self, nodes: NodeColumns, namespaces: ObjectStore[Namespace]) -> None:
+        self.terms = CompiledTerms()
         self._nodes = nodes
         self._namespaces = namespaces
         self._classes: dict[tuple[object, ...], PodClass] = {}
@@ -205,28 +209,8 @@ class PodCounts:
         self._selecting_version = namespaces.version
         self._resolved: dict[PodTerm, frozenset[str]] = {}
         self._resolved_version = namespaces.version
-        self._compiled: OrderedDict[tuple[int, str], tuple[Affinity, AffinityTerms | SelectorError]] = OrderedDict()
 
     # --- reading
-
-    def terms(self, pod: PodInfo) -> AffinityTerms:
-        """The pod's own affinity terms.
-
-        Raises:
-            SelectorError: one of them has a selector that the API server should have refused.
-        """
-        affinity = pod.pod.spec.affinity
-        if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
-            return NO_TERMS
-        key = (id(affinity), pod.namespace)
-        known = self._compiled.get(key)
-        if known is None:
-            known = self._compiled[key] = (affinity, _compiled(affinity, pod.namespace))
-            if len(self._compiled) > _COMPILED:
-                self._compiled.popitem(last=False)
-        if isinstance(known[1], SelectorError):
-            raise known[1]
-        return known[1]
 
     @property
     def namespaces_version(self) -> int:
@@ -321,10 +305,7 @@ class PodCounts:
         for counter in self._counter_index.found_by(pods.labels):
             if counter.selected.include(pods):
                 _join(counter, pods, 1)
-        try:
-            terms = self.terms(pod)
-        except SelectorError:
-            return pods  # the pod counts on its node all the same; the API server takes no such pod any more
+        terms = self.terms.understood(pod)
         for kind, owned in (
             (TermKind.REQUIRED, terms.required),
             (TermKind.REQUIRED_ANTI, terms.required_anti),
@@ -383,13 +364,6 @@ class PodCounts:
             return list(self._classes.values())
         smallest = min(found, key=lambda sets: sum(map(len, sets)))
         return list({pods: None for each in smallest for pods in each})
-
-
-def _compiled(affinity: Affinity, namespace: str) -> AffinityTerms | SelectorError:
-    try:
-        return affinity_terms(affinity, namespace)
-    except SelectorError as error:
-        return error
 
 
 def _join(counter: Counter, pods: PodClass, weight: int) -> None:

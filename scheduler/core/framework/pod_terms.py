@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from scheduler.api.selectors import NOTHING, Selector, compile_label_selector
+from scheduler.api.selectors import NOTHING, Selector, SelectorError, compile_label_selector
 from scheduler.api.types import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, WeightedPodAffinityTerm
+from scheduler.core.framework.types import PodInfo
+
+_REMEMBERED: Final = 16_384
 
 
 class PodTerm(NamedTuple):
@@ -64,6 +68,48 @@ def affinity_terms(affinity: Affinity | None, namespace: str) -> AffinityTerms:
             *_preferred(far.preferred_during_scheduling_ignored_during_execution, namespace, -1),
         ),
     )
+
+
+class CompiledTerms:
+    """The terms of pods, compiled once for all pods that share an affinity, as equal ones do. Bounded."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, str], tuple[Affinity, AffinityTerms | SelectorError]] = OrderedDict()
+
+    def of(self, pod: PodInfo) -> AffinityTerms:
+        """The pod's own terms.
+
+        Raises:
+            SelectorError: one of them has a selector that the API server should have refused.
+        """
+        terms = self._find(pod)
+        if isinstance(terms, SelectorError):
+            raise terms
+        return terms
+
+    def understood(self, pod: PodInfo) -> AffinityTerms:
+        """The pod's own terms; none where one of them has a selector that nobody understands."""
+        terms = self._find(pod)
+        return NO_TERMS if isinstance(terms, SelectorError) else terms
+
+    def _find(self, pod: PodInfo) -> AffinityTerms | SelectorError:
+        affinity = pod.pod.spec.affinity
+        if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+            return NO_TERMS
+        key = (id(affinity), pod.namespace)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (affinity, _compiled(affinity, pod.namespace))
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return known[1]
+
+
+def _compiled(affinity: Affinity, namespace: str) -> AffinityTerms | SelectorError:
+    try:
+        return affinity_terms(affinity, namespace)
+    except SelectorError as error:
+        return error
 
 
 def _required(terms: Iterable[PodAffinityTerm] | None, namespace: str) -> tuple[AffinityTerm, ...]:

@@ -14,7 +14,8 @@ from scheduler.api.types import Affinity
 from scheduler.config.plugin_args import InterPodAffinityArgs
 from scheduler.core.cache.columns import MISSING
 from scheduler.core.cache.pod_counts import Counter, PodCounter, SelectedPods, TermKind
-from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
+from scheduler.core.framework.affinity_hints import AffinityHints
+from scheduler.core.framework.events import RegisteredEvent
 from scheduler.core.framework.interface import (
     MAX_NODE_SCORE,
     Depends,
@@ -29,6 +30,7 @@ from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
+    from scheduler.core.cache.cluster_state import ClusterState
     from scheduler.core.cache.columns import NodeColumns
     from scheduler.core.cache.pod_counts import PodCounts
     from scheduler.core.cache.snapshot import Snapshot
@@ -96,9 +98,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
     depends: ClassVar[Depends] = Depends.CLUSTER
     normalization: ClassVar[Normalize] = Normalize.OWN
 
-    def __init__(self, args: InterPodAffinityArgs) -> None:
+    def __init__(self, args: InterPodAffinityArgs, cluster: ClusterState) -> None:
         self._required_weight = args.hard_pod_affinity_weight
         self._ignores_wishes_of_others = args.ignore_preferred_terms_of_existing_pods
+        self._hints = AffinityHints(cluster)
         self._selections: OrderedDict[tuple[int, str], _Selections] = OrderedDict()
 
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
@@ -112,7 +115,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         affinity = pod.pod.spec.affinity
         if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
             try:
-                terms = snapshot.pod_counts.terms(pod)
+                terms = snapshot.pod_counts.terms.of(pod)
             except SelectorError as error:
                 return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"parsing pod: {error}")
             if terms.required or terms.required_anti:
@@ -158,16 +161,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         return _STATUSES[verdict]
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
-        """Pods that come, go or change labels, nodes and namespaces likewise."""
-        return tuple(
-            RegisteredEvent(ClusterEvent(resource, action))
-            for resource, action in (
-                (EventResource.ASSIGNED_POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE),
-                (EventResource.TARGET_POD, Action.UPDATE_POD_LABEL),
-                (EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.DELETE),
-                (EventResource.NAMESPACE, Action.ALL),
-            )
-        )
+        """Pods that come, go or change labels; nodes and namespaces likewise."""
+        return self._hints.registered_events()
+
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """Terms, namespace and labels."""
+        return (id(pod.pod.spec.affinity), pod.namespace, id(pod.pod.metadata.labels))
 
     def _fault_tables(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> dict[str, IntArray]:
         """By topology key what is wrong with each of its values; the last entry is for nodes without the label."""
@@ -211,7 +210,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         key = (id(affinity), pod.namespace)
         known = self._selections.get(key)
         if known is None or known.namespaces_version != counts.namespaces_version:
-            known = self._selections[key] = _selections(affinity, counts.terms(pod), counts)
+            known = self._selections[key] = _selections(affinity, counts.terms.of(pod), counts)
             if len(self._selections) > _REMEMBERED:
                 self._selections.popitem(last=False)
         return known

@@ -57,7 +57,7 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = MappingProxyType(
         VolumeBinding.name: lambda args, handle: VolumeBinding(_args(VolumeBindingArgs, args), handle),
         VolumeZone.name: lambda args, handle: VolumeZone(),
         PodTopologySpread.name: lambda args, handle: PodTopologySpread(_args(PodTopologySpreadArgs, args), handle),
-        InterPodAffinity.name: lambda args, handle: InterPodAffinity(_args(InterPodAffinityArgs, args)),
+        InterPodAffinity.name: lambda args, handle: InterPodAffinity(_args(InterPodAffinityArgs, args), handle.cluster),
         DefaultPreemption.name: lambda args, handle: DefaultPreemption(_args(DefaultPreemptionArgs, args)),
         NodeResourcesBalancedAllocation.name: lambda args, handle: NodeResourcesBalancedAllocation(
             _args(NodeResourcesBalancedAllocationArgs, args)

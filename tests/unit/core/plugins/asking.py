@@ -40,7 +40,7 @@ def parsed(pod: PodBuilder | Pod) -> PodInfo:
     return parse_pod(decode_pod(msgspec.json.encode(built)))
 
 
-def statuses(plugin: FilterPlugin, pod: PodBuilder, snapshot: Snapshot) -> dict[str, Status | None]:
+def statuses(plugin: FilterPlugin, pod: PodBuilder | Pod, snapshot: Snapshot) -> dict[str, Status | None]:
     """Status by node; None where the node passes."""
     info = parsed(pod)
     nodes = snapshot.nodes
@@ -66,7 +66,7 @@ def rejections(plugin: FilterPlugin, pod: PodBuilder, snapshot: Snapshot) -> dic
     }
 
 
-def raw_scores(plugin: ScorePlugin, pod: PodBuilder, snapshot: Snapshot) -> dict[str, int] | None:
+def raw_scores(plugin: ScorePlugin, pod: PodBuilder | Pod, snapshot: Snapshot) -> dict[str, int] | None:
     """Raw score by node; None where the plugin takes no part."""
     info = parsed(pod)
     nodes = snapshot.nodes

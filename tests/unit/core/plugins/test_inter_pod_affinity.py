@@ -24,7 +24,7 @@ from scheduler.core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.core.plugins.asking import UU, U, normalized_scores, parsed, raw_scores, rejections, snapshot_of
 
-PLUGIN = InterPodAffinity(InterPodAffinityArgs())
+PLUGIN = InterPodAffinity(InterPodAffinityArgs(), ClusterState())
 NOT_NEAR = (UU, ["node(s) didn't match pod affinity rules"])
 NOT_APART = (U, ["node(s) didn't match pod anti-affinity rules"])
 REPELLED = (U, ["node(s) didn't satisfy existing pods anti-affinity rules"])
@@ -178,7 +178,7 @@ def test_wishes_of_both_sides_add_up() -> None:
     snapshot = snapshot_of(*NODES, *placed)
     assert raw_scores(PLUGIN, pod, snapshot) == {"a1": 8, "a2": 10, "b1": -6, "none": 0}
     assert normalized_scores(PLUGIN, pod, snapshot) == {"a1": 87, "a2": 100, "b1": 0, "none": 37}
-    heavy = InterPodAffinity(InterPodAffinityArgs(hard_pod_affinity_weight=10))
+    heavy = InterPodAffinity(InterPodAffinityArgs(hard_pod_affinity_weight=10), ClusterState())
     assert raw_scores(heavy, make_pod("q").label(app="batch"), snapshot) == {"a1": 0, "a2": 0, "b1": 3, "none": 0}
 
 
@@ -190,7 +190,7 @@ def test_without_wishes_nothing_is_scored() -> None:
     assert raw_scores(PLUGIN, make_pod("p").label(app="web"), snapshot_of(*NODES, wishing)) is None
     db, snapshot = make_pod("p").label(app="db"), snapshot_of(*NODES, wishing)
     assert raw_scores(PLUGIN, db, snapshot) == {"a1": 3, "a2": 3, "b1": 0, "none": 0}
-    ignoring = InterPodAffinity(InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True))
+    ignoring = InterPodAffinity(InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True), ClusterState())
     assert raw_scores(ignoring, db, snapshot) is None
     wishes = db.affinity(near(w1=term("host", app="web")))
     assert raw_scores(ignoring, wishes, snapshot) == {"a1": 4, "a2": 3, "b1": 0, "none": 0}
