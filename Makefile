@@ -59,6 +59,10 @@ soak: setup ## Long versions of the tests
 bench: setup ## Podium and kube-scheduler in alternation (WORKLOAD, NODES, PODS, PAIRS, POD_KB, VICTIMS_EACH)
 	@$(BIN)/python -m tests.bench
 
+.PHONY: docs
+docs: $(STAMP) ## Write the references in docs/ that are made from the code
+	@$(BIN)/python -m tests.documents
+
 .PHONY: lint
 lint: $(STAMP) ## Style, import layers and the image's recipe
 	@$(BIN)/ruff check .

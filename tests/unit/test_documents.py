@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents.configuration import CONFIGURATION, configuration_reference
+
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = (CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *sorted((CHECKOUT / "docs").glob("*.md")))
 
@@ -28,8 +30,11 @@ def test_every_named_file_exists(document: Path) -> None:
     """In code font with its path from the checkout, or as the target of a link."""
     for match in found(r"`((?:scheduler|tests|docs|charts|deploy)/[\w./]*)`", document):
         assert (CHECKOUT / match[1]).exists(), match[0]
-    for match in found(r"\]\(([^):]+)\)", document):
+    for match in found(r"\]\(([^):#]+)\)", document):
         assert (document.parent / match[1]).exists(), match[0]
+    headings = {match[1].lower().replace(" ", "-") for match in found(r"(?m)^#+ (.+)$", document)}
+    for match in found(r"\]\(#([^):]+)\)", document):
+        assert match[1] in headings, match[0]
 
 
 @documents
@@ -38,3 +43,10 @@ def test_every_named_make_target_exists(document: Path) -> None:
     targets = re.findall(r"^\.PHONY: (\S+)$", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for match in found(r"`make ([a-z-]+)[^`]*`", document):
         assert match[1] in targets, match[0]
+
+
+def test_the_reference_of_the_configuration_is_up_to_date() -> None:
+    """It says what the types, their descriptions and the table of plugins say."""
+    assert CONFIGURATION.read_text(encoding="utf-8") == configuration_reference(), (
+        "run `make docs` and commit the result"
+    )
