@@ -1,17 +1,21 @@
 """Profiles put to work: each framework has the plugins, weights, args and percentage of its own profile."""
 
 import gzip
+import random
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from scheduler.config.faults import ConfigurationError
+from scheduler.core.algorithm import decide
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.frameworks import build_frameworks
+from scheduler.testing import make_node, make_pod
 from tests.unit.config.configurations import load
 from tests.unit.core.framework.profiles import no_api_server
+from tests.unit.core.plugins.asking import parsed, snapshot_of
 
 VERDICTS = Path(__file__).parent / "config" / "verdicts.jsonl.gz"
 
@@ -54,3 +58,12 @@ def test_whatever_is_taken_can_be_put_to_work() -> None:
         built += 1
         assert all(framework.profile_name == name for name, framework in made.items())
     assert built > 100
+
+
+def test_a_plugin_works_without_the_point_that_prepares_it() -> None:
+    """With preFilter and preScore all off, filters and scores still decide."""
+    off = {"disabled": [{"name": "*"}]}
+    made = frameworks({"profiles": [{"schedulerName": "a", "plugins": {"preFilter": off, "preScore": off}}]})
+    nodes = [make_node(f"n{cpu}").capacity(cpu=str(cpu), memory="16Gi", pods=110) for cpu in (1, 4, 8)]
+    decision = decide(snapshot_of(*nodes), parsed(make_pod("p").req(cpu="2")), made["a"], random.Random(1))
+    assert (decision.feasible, decision.node_name) == (2, "n8")
