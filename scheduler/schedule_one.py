@@ -30,7 +30,7 @@ from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import rejected_on_one_node
-from scheduler.core.framework.events import ASSIGNED_POD_DELETE
+from scheduler.core.framework.events import ASSIGNED_POD_DELETE, ASSIGNED_POD_UPDATE
 from scheduler.core.framework.node_sampling import NodeSampling
 from scheduler.core.framework.requests import PreemptionPlan
 from scheduler.core.framework.runtime import Framework
@@ -327,10 +327,21 @@ class ScheduleOne:
             self._log.error("preemption failed", pod=queued.pod_info.key, node=plan.node_name, exc_info=fault)
             # Without a plugin to blame it backs off instead of waiting for an event.
             queued.unschedulable_plugins = queued.pending_plugins = frozenset()
+        self._tell_of_evictions(plan)
         if not plan.victims:
             # No event will tell that there is room: it backs off instead of waiting for one.
             self._queue.activate((queued.uid,), self._clock())
         self._requeue(queued, UNSCHEDULABLE, message)
+
+    def _tell_of_evictions(self, plan: PreemptionPlan) -> None:
+        """Pods that are on their way out do not count everywhere any more.
+
+        The cache knows of them since the deletes were answered, so the watch will have no news of that.
+        """
+        for victim in plan.victims:
+            state = self._cache.pod_state(victim.uid)
+            if state is not None and state.pod.pod.metadata.deletion_timestamp is not None:
+                self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_UPDATE, victim, state.pod, self._clock())
 
     def _fail_with_status(self, queued: QueuedPodInfo, status: Status, started: float) -> None:
         """A plugin turned the pod away after a node was chosen: a rejection counts for that node alone."""

@@ -20,7 +20,7 @@ _EVENTS = {
 
 
 def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tuple[ClusterEvent, ...]:
-    """One event for each scheduling property that the update changed, or a general update event if none did.
+    """One event for each scheduling property that the update changed, and a general one if none did or the pod leaves.
 
     Args:
         old: the pod before.
@@ -40,7 +40,14 @@ def pod_update_events(old: PodInfo, new: PodInfo, resource: EventResource) -> tu
         changed.append(events[Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED])
     if (old.pod.spec.tolerations or ()) != (new.pod.spec.tolerations or ()):
         changed.append(events[Action.UPDATE_POD_TOLERATION])
-    return tuple(changed) or (events[Action.UPDATE_OTHER],)
+    if not changed or _begins_to_leave(old, new):
+        changed.append(events[Action.UPDATE_OTHER])
+    return tuple(changed)
+
+
+def _begins_to_leave(old: PodInfo, new: PodInfo) -> bool:
+    """Such a pod does not count everywhere any more, whatever else changed with it."""
+    return old.pod.metadata.deletion_timestamp is None and new.pod.metadata.deletion_timestamp is not None
 
 
 def _asks_less(less: PodInfo, more: PodInfo) -> bool:
