@@ -11,6 +11,7 @@ A candidate counts only if the API server would take its objects and the differe
 """
 
 import copy
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ class Shrinker:
     def __init__(self, program: Path, differing: Differing) -> None:
         self._oracle = Oracle(program)
         self._kinds = kinds(differing.lines)
-        self.raw = copy.deepcopy(differing.raw)
+        # Objects made in one process may share lists; a change of one must not change the other.
+        self.raw: RawCase = json.loads(json.dumps(differing.raw))
 
     def shrink(self) -> Minimal:
         """The minimal case."""
