@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -89,6 +89,18 @@ class CycleObserver(Protocol):
         """The attempt has come to its end; `plan` if it fits nowhere and room can be made."""
 
 
+class _Nominated(NamedTuple):
+    """The verdict about the node that a pod is nominated to; the last two as in `Outcome`."""
+
+    row: int
+    rejected_by: int
+    verdict: int
+
+    def is_among(self, rows: Rows) -> bool:
+        """Whether the rows that were asked about include it."""
+        return isinstance(rows, slice) or self.row in rows
+
+
 Steps: TypeAlias = "Generator[CycleRequest, object, Decision]"
 
 
@@ -144,21 +156,20 @@ class ScheduleAlgorithm:
         decision.skipped = narrowed.skipped
         # 3. Filter: the node the pod is nominated to alone; if that is none any more, all nodes.
         started = self._recorder.clock()
-        nominated = self._nominated_row(pod, narrowed)
-        verdict = None if nominated is None else self._ask_row(state, pod, nominated, narrowed)
-        if nominated is not None and verdict == (FEASIBLE, 0):
+        nominated = self._nominated(state, pod, narrowed)
+        if nominated is not None and nominated.rejected_by == FEASIBLE:
             self._record("Filter", "Success", started)
             decision.feasible = decision.evaluated = 1
-            decision.node_name = snapshot.nodes.names[nominated]
+            decision.node_name = snapshot.nodes.names[nominated.row]
             return decision
         outcome = self._filter(state, pod, narrowed)
-        if nominated is not None and verdict is not None:
-            outcome.correct(nominated, *verdict)
-        decision.verdicts = self._verdicts(pod, outcome, narrowed)
+        if nominated is not None and nominated.is_among(outcome.rows):
+            outcome.correct(*nominated)
+        decision.verdicts = self._verdicts(pod, outcome, narrowed, nominated)
         if narrowed.node_names is None:
             decision.evaluated = self._sampling.reduce(snapshot, outcome, framework.percentage_of_nodes_to_score)
         else:
-            decision.evaluated = len(outcome.rejected_by)
+            decision.evaluated = len(decision.verdicts.rejected_by)
         feasible = decision.feasible = outcome.feasible
         self._record("Filter", "Success" if feasible else "Unschedulable", started)
         if not feasible:
@@ -245,14 +256,19 @@ class ScheduleAlgorithm:
         positions = np.flatnonzero((verdicts.rejected_by != FEASIBLE) & (verdicts.verdicts > 0))
         return positions if verdicts.rows is None else np.array(verdicts.rows, np.intp)[positions]
 
-    def _nominated_row(self, pod: PodInfo, narrowed: PreFilterOutcome) -> int | None:
-        node_name = self._snapshot.nominator.node_of(pod.uid)
-        if node_name is None or (narrowed.node_names is not None and node_name not in narrowed.node_names):
-            return None
-        return self._snapshot.nodes.row_of(node_name)
+    def _nominated(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome) -> _Nominated | None:
+        """The verdict about the node that the pod is nominated to; None without such a node.
 
-    def _ask_row(self, state: CycleState, pod: PodInfo, row: int, narrowed: PreFilterOutcome) -> tuple[int, int]:
-        return self._framework.evaluations.row_check(state, pod, self._snapshot, narrowed.skipped).rejection(row)
+        A node that PreFilter left out is asked, too, for what is told of it; it is not taken.
+        """
+        node_name = self._snapshot.nominator.node_of(pod.uid)
+        row = None if node_name is None else self._snapshot.nodes.row_of(node_name)
+        if row is None:
+            return None
+        check = self._framework.evaluations.row_check(state, pod, self._snapshot, narrowed.skipped)
+        nominated = _Nominated(row, *check.rejection(row))
+        left_out = narrowed.node_names is not None and node_name not in narrowed.node_names
+        return None if left_out and nominated.rejected_by == FEASIBLE else nominated
 
     def _filter(self, state: CycleState, pod: PodInfo, narrowed: PreFilterOutcome) -> Outcome:
         if narrowed.node_names is None:
@@ -268,17 +284,23 @@ class ScheduleAlgorithm:
         known = (self._snapshot.nodes.row_of(name) for name in narrowed.node_names)
         return np.array(sorted(row for row in known if row is not None), np.intp)
 
-    def _verdicts(self, pod: PodInfo, outcome: Outcome, narrowed: PreFilterOutcome) -> NodeVerdicts:
-        rows = None if isinstance(outcome.rows, slice) else outcome.rows.tolist()
-        return NodeVerdicts(
-            pod,
-            self._snapshot.nodes.name_tuple(),
-            rows,
-            outcome.rejected_by.copy(),
-            outcome.verdicts.copy(),
-            self._framework.filters,
-            left_out_status(narrowed.narrowing_plugins, empty=False) if rows is not None else None,
-        )
+    def _verdicts(
+        self, pod: PodInfo, outcome: Outcome, narrowed: PreFilterOutcome, nominated: _Nominated | None
+    ) -> NodeVerdicts:
+        """Those about the outcome's rows, and about the nominated node also where PreFilter left it out."""
+        filters, names = self._framework.filters, self._snapshot.nodes.name_tuple()
+        rejected_by, verdicts = outcome.rejected_by.copy(), outcome.verdicts.copy()
+        if isinstance(outcome.rows, slice):
+            return NodeVerdicts(pod, names, None, rejected_by, verdicts, filters)
+        rows, rejecting = outcome.rows.tolist(), ""
+        if nominated is not None:
+            rejecting = filters[nominated.rejected_by].name
+            if nominated.row not in rows:
+                rows.append(nominated.row)
+                rejected_by = np.append(rejected_by, np.int8(nominated.rejected_by))
+                verdicts = np.append(verdicts, np.int32(nominated.verdict))
+        left_out = left_out_status(narrowed.narrowing_plugins, empty=False, nominated_rejected_by=rejecting)
+        return NodeVerdicts(pod, names, rows, rejected_by, verdicts, filters, left_out)
 
     def _diagnosis(self, verdicts: NodeVerdicts, evaluated: int) -> Diagnosis:
         nodes = self._snapshot.nodes.existing

@@ -107,11 +107,16 @@ def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, 
     """A decision, with the preemption that follows on one without a node; nominations stay as they are."""
     rng.choices, step = 1, answer.step
     decision = _decision(profile.algorithm.schedule(answer.state, pod))
+    statuses = _by_node(cluster, decision.verdicts)
+    nominated = cluster.nominator.node_of(pod.uid)
+    if decision.verdicts is not None and nominated in statuses and nominated not in (step.pre_filter_nodes or statuses):
+        # What PreFilter left out shows as such, though the node was looked at first.
+        statuses[nominated] = decision.verdicts.left_out
     decided = Decided(
         decision.node_name or "",
         rng.choices,
         decision.feasible,
-        {name: _verdict(status) for name, status in _by_node(cluster, decision.verdicts).items()},
+        {name: _verdict(status) for name, status in statuses.items()},
     )
     if decision.diagnosis is None:
         return decided
@@ -175,15 +180,22 @@ def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> N
         step.pre_filter = _verdict(narrowed.status)
         step.nodes = {name: _node_answer(step.pre_filter) for name in _all_nodes(cluster)}
         return
-    step.pre_filter_nodes = tuple(sorted(narrowed.node_names or ()))
-    verdicts = _node_verdicts(cluster, profile.framework, pod, narrowed, full)
-    step.nodes = {name: _node_answer(_verdict(status)) for name, status in _by_node(cluster, verdicts).items()}
-    nominated = cluster.nominator.node_of(pod.uid)
-    if nominated in step.nodes and step.nodes[nominated].code == SUCCESS.code:
+    nodes, ask = cluster.snapshot.nodes, profile.framework.evaluations.evaluate_rows
+    nominated = nodes.row_of(cluster.nominator.node_of(pod.uid) or "")
+    alone = None if nominated is None else ask(state, pod, cluster.snapshot, np.array([nominated]), narrowed.skipped)
+    rejecting = ""
+    if alone is not None and alone.feasible:
         step.nominated_fast_path = True
-        row = np.array([cluster.snapshot.nodes.row_of(nominated)])
-        full = profile.framework.evaluations.evaluate_rows(state, pod, cluster.snapshot, row, narrowed.skipped)
-    names = cluster.snapshot.nodes.names
+        if narrowed.node_names is not None:
+            full = ask(state, pod, cluster.snapshot, slice(0, nodes.count), narrowed.skipped)
+    else:
+        step.pre_filter_nodes = tuple(sorted(narrowed.node_names or ()))
+        rejecting = "" if alone is None else profile.framework.filters[int(alone.rejected_by[0])].name
+    verdicts = _node_verdicts(cluster, profile.framework, pod, narrowed, full, rejecting)
+    step.nodes = {name: _node_answer(_verdict(status)) for name, status in _by_node(cluster, verdicts).items()}
+    if alone is not None and alone.feasible:
+        full = alone
+    names = nodes.names
     for position in np.flatnonzero(full.totals >= 0).tolist():
         answer = step.nodes[names[full.row(position)]]
         answer.raw = {plugin: int(values[position]) for plugin, values in full.raw.items()}
@@ -197,8 +209,17 @@ def _evaluate(cluster: Cluster, profile: Profile, pod: PodInfo, step: Step) -> N
 
 
 def _node_verdicts(
-    cluster: Cluster, framework: Framework, pod: PodInfo, narrowed: PreFilterOutcome, full: FullEvaluation
+    cluster: Cluster,
+    framework: Framework,
+    pod: PodInfo,
+    narrowed: PreFilterOutcome,
+    full: FullEvaluation,
+    nominated_rejected_by: str,
 ) -> NodeVerdicts:
+    left_out = None
+    if narrowed.node_names is not None and not isinstance(full.rows, slice):
+        plugins = narrowed.narrowing_plugins
+        left_out = left_out_status(plugins, empty=False, nominated_rejected_by=nominated_rejected_by)
     return NodeVerdicts(
         pod,
         cluster.snapshot.nodes.name_tuple(),
@@ -206,7 +227,7 @@ def _node_verdicts(
         full.rejected_by,
         full.verdicts,
         framework.filters,
-        None if narrowed.node_names is None else left_out_status(narrowed.narrowing_plugins, empty=False),
+        left_out,
     )
 
 

@@ -138,10 +138,18 @@ def rejected_on_one_node(status: Status) -> str:
     return f"0/1 nodes are available: {', '.join(sorted(f'1 {reason.text}' for reason in status.reasons))}."
 
 
-def left_out_status(plugins: Sequence[str], *, empty: bool) -> Status:
-    """The status of nodes that PreFilter plugins left out; `empty` when their sets have nothing in common."""
+def left_out_status(plugins: Sequence[str], *, empty: bool, nominated_rejected_by: str = "") -> Status:
+    """The status of nodes that PreFilter plugins left out.
+
+    Args:
+        plugins: who left them out, by name, sorted.
+        empty: whether their sets have nothing in common.
+        nominated_rejected_by: the plugin that rejected the node which the pod is nominated to. kube-scheduler notes
+            both kinds of plugins in one place, and so names it here, too.
+    """
     if len(plugins) == 1 and empty:
         text = f"node(s) didn't satisfy plugin {plugins[0]}"
     else:
-        text = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]{' simultaneously' if empty else ''}"
+        named = sorted({*plugins, nominated_rejected_by} - {""})
+        text = f"node(s) didn't satisfy plugin(s) [{' '.join(named)}]{' simultaneously' if empty else ''}"
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (Reason(text),), ",".join(plugins))
