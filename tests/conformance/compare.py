@@ -82,17 +82,24 @@ def _compare_step(case: Case, index: int, ours: Attempt, comparison: Comparison,
             comparison.deliberate[correction.name] += 1
     if ours.decided is not None and golden.preemption is not None:
         _take_the_same_of_equals(golden.preemption, ours.step, ours.decided)
-    lines = list(step_differences(golden, ours.step, preemption=preemption))
-    if ours.decided is not None:
-        decided = decision_differences(golden, ours.decided, preemption=preemption)
-        lines += [f"decision: {line}" for line in decided]
+    lines = _all_differences(golden, ours, preemption=preemption)
     if not lines:
         return
-    explaining = next((rule for rule in RULES if rule.explains(case, index)), None)
+    beyond_preemption = not preemption or bool(_all_differences(golden, ours, preemption=False))
+    possible = (rule for rule in RULES if not (rule.in_preemption_only and beyond_preemption))
+    explaining = next((rule for rule in possible if rule.explains(case, index)), None)
     if explaining is not None:
         comparison.deliberate[explaining.name] += 1
     else:
         comparison.differences += [f"step {index + 1}, pod {golden.pod}: {line}" for line in lines]
+
+
+def _all_differences(golden: Step, ours: Attempt, *, preemption: bool) -> list[str]:
+    lines = list(step_differences(golden, ours.step, preemption=preemption))
+    if ours.decided is not None:
+        decided = decision_differences(golden, ours.decided, preemption=preemption)
+        lines += [f"decision: {line}" for line in decided]
+    return lines
 
 
 def _take_the_same_of_equals(golden: Preemption, ours: Step, decided: Decided) -> None:

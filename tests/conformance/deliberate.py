@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from tests.conformance.case import Case, Step
 
 _NOT_FOUND = " not found"
+_MOST_SORTED_IN_ORDER = 12
+"""Go sorts so many elements by insertion, which keeps equal ones in their order; more of them by other means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,12 @@ class Rule:
     Attributes:
         name: the heading in docs/differences.md.
         explains: whether it may be why the step at this index of the case differs.
+        in_preemption_only: whether it explains nothing beyond what preemption found.
     """
 
     name: str
     explains: Callable[[Case, int], bool]
+    in_preemption_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,70 +45,102 @@ class Correction:
     correct: Callable[[Step], Step | None]
 
 
-class _Port(msgspec.Struct, rename="camel", frozen=True):
+class _Port(msgspec.Struct, rename={"host_port": "hostPort", "host_ip": "hostIP"}):
     host_port: int = 0
-    host_ip: str = msgspec.field(default="", name="hostIP")
+    host_ip: str = "0.0.0.0"
     protocol: str = "TCP"
 
 
-class _Container(msgspec.Struct):
+class _Container(msgspec.Struct, rename="camel"):
     ports: tuple[_Port, ...] = ()
-    restart_policy: str = msgspec.field(default="", name="restartPolicy")
+    restart_policy: str = ""
 
 
-class _Metadata(msgspec.Struct):
+class _Constraint(msgspec.Struct, rename="camel"):
+    when_unsatisfiable: str
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
     name: str
     namespace: str = ""
+    deletion_timestamp: str = ""
 
 
 class _Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
+    priority: int = 0
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
+    topology_spread_constraints: tuple[_Constraint, ...] = ()
 
 
 class _Status(msgspec.Struct, rename="camel"):
     nominated_node_name: str = ""
+    start_time: str = ""
 
 
-class _Object(msgspec.Struct):
-    kind: str
+class _Pod(msgspec.Struct):
     metadata: _Metadata
-    spec: _Spec | None = None
-    status: _Status | None = None
+    spec: _Spec
+    status: _Status
+
+    def host_ports(self) -> Iterator[tuple[str, str, int]]:
+        """Address, protocol and number of each that the pod holds while it runs."""
+        for container in (*self.spec.containers, *self.spec.init_containers):
+            for port in container.ports:
+                if port.host_port and (container in self.spec.containers or container.restart_policy == "Always"):
+                    yield port.host_ip, port.protocol, port.host_port
 
 
-def _host_ports(pod: _Object) -> Iterator[_Port]:
-    spec = pod.spec or _Spec()
-    for container in (*spec.containers, *spec.init_containers):
-        for port in container.ports:
-            if port.host_port and (container in spec.containers or container.restart_policy == "Always"):
-                yield port
+def _pods(case: Case) -> dict[str, _Pod]:
+    pods = [msgspec.json.decode(raw, type=_Pod) for raw in case.objects if b'"kind":"Pod"' in bytes(raw)]
+    return {f"{pod.metadata.namespace}/{pod.metadata.name}": pod for pod in pods}
+
+
+def _placed(case: Case, index: int) -> dict[str, str]:
+    """Node by pod before the step at this index, evicted pods included."""
+    nodes = {name: pod.spec.node_name for name, pod in _pods(case).items() if pod.spec.node_name}
+    return nodes | {step.pod: step.assumed for step in case.steps[:index] if step.assumed}
 
 
 def _port_is_shared(case: Case, index: int) -> bool:
     """The pod wants a host port, several pods on a node have the same one, and one of these left or may be evicted."""
-    before = [step.preemption for step in case.steps[:index] if step.preemption is not None]
-    if case.steps[index].preemption is None and not any(preemption.victims for preemption in before):
+    before = [step for step in case.steps[:index] if step.preemption is not None]
+    evicted = any(step.preemption is not None and step.preemption.victims for step in before)
+    pods = _pods(case)
+    if not any(pods[case.steps[index].pod].host_ports()) or not (evicted or case.steps[index].preemption is not None):
         return False
-    seen: set[tuple[str, _Port]] = set()
-    pods = {}
-    for raw in case.objects:
-        if b'"hostPort"' in bytes(raw):
-            pod = msgspec.json.decode(raw, type=_Object)
-            pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
-    if case.steps[index].pod not in pods:
-        return False
-    placed = {step.pod: step.assumed for step in case.steps[:index]}
-    nominated = {step.pod: step.preemption.chosen for step in case.steps[:index] if step.preemption is not None}
+    placed = _placed(case, index)
+    nominated = {step.pod: step.preemption.chosen for step in before if step.preemption is not None}
+    seen: set[tuple[str, tuple[str, str, int]]] = set()
     shared = False
     for name, pod in pods.items():
-        spec, status = pod.spec or _Spec(), pod.status or _Status()
-        for node in {spec.node_name, placed.get(name, ""), nominated.get(name, ""), status.nominated_node_name} - {""}:
-            for port in _host_ports(pod):
-                shared = shared or (node, port) in seen
-                seen.add((node, port))
+        for node in {placed.get(name, ""), nominated.get(name, ""), pod.status.nominated_node_name} - {""}:
+            places = {(node, port) for port in pod.host_ports()}
+            shared = shared or not places.isdisjoint(seen)
+            seen |= places
     return shared
+
+
+def _leaving_pods_and_spread(case: Case, index: int) -> bool:
+    """The pod must be spread, and pods that are being deleted are on nodes."""
+    pods = _pods(case)
+    constraints = pods[case.steps[index].pod].spec.topology_spread_constraints
+    hard = any(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in constraints)
+    by_default = b"defaultConstraints" in msgspec.json.encode(case.config)
+    leaving = any(pod.metadata.deletion_timestamp and pod.spec.node_name for pod in pods.values())
+    return (hard or by_default) and leaving
+
+
+def _many_equal_victims(case: Case, index: int) -> bool:
+    """On a node there are more pods of lower priority than Go sorts in order, and equal ones are among them."""
+    pods = _pods(case)
+    priority = pods[case.steps[index].pod].spec.priority
+    by_node: dict[str, list[tuple[int, str]]] = {}
+    for name, node in _placed(case, index).items():
+        if pods[name].spec.priority < priority:
+            by_node.setdefault(node, []).append((pods[name].spec.priority, pods[name].status.start_time))
+    return any(len(set(keys)) < len(keys) and len(keys) > _MOST_SORTED_IN_ORDER for keys in by_node.values())
 
 
 def _without_not_found(step: Step) -> Step | None:
@@ -115,6 +151,14 @@ def _without_not_found(step: Step) -> Step | None:
     return replace(step, message=step.message.removesuffix(_NOT_FOUND), preemption=None)
 
 
-RULES = (Rule("A host port stays taken while one of several pods uses it", _port_is_shared),)
+RULES = (
+    Rule("A host port stays taken while one of several pods uses it", _port_is_shared, in_preemption_only=False),
+    Rule(
+        "A pod that is being deleted is left out of the spread throughout",
+        _leaving_pods_and_spread,
+        in_preemption_only=True,
+    ),
+    Rule("Victims that are equal stand in the order they came", _many_equal_victims, in_preemption_only=True),
+)
 CORRECTIONS = (Correction("A message ends with its reason", _without_not_found),)
 NAMES = tuple(rule.name for rule in (*RULES, *CORRECTIONS))

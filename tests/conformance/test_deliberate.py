@@ -41,12 +41,28 @@ def test_the_suffix_of_dynamic_resources_is_left_out_and_counted() -> None:
     assert len(compare(other, preemption=True).differences) == 1
 
 
-def test_a_host_port_that_several_pods_share_is_counted_under_its_name() -> None:
-    """Two pods were put on a node by force, a third of middle priority wants their port and finds one victim."""
-    (case,) = read_cases(FOUND / "shared-host-port.jsonl")
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("shared-host-port", "A host port stays taken while one of several pods uses it"),
+        ("leaving-pods-in-dry-runs-of-spread", "A pod that is being deleted is left out of the spread throughout"),
+        ("more-than-twelve-equal-victims", "Victims that are equal stand in the order they came"),
+    ],
+)
+def test_a_difference_is_counted_under_the_name_of_its_rule(file: str, name: str) -> None:
+    """A minimal case of each rule: nothing is unexplained, and without the rule something would be."""
+    (case,) = read_cases(FOUND / f"{file}.jsonl")
     comparison = compare(case, preemption=True)
     assert comparison.differences == []
-    assert dict(comparison.deliberate) == {"A host port stays taken while one of several pods uses it": 1}
+    assert dict(comparison.deliberate) == {name: 1}
+
+
+def test_a_rule_about_preemption_explains_nothing_else() -> None:
+    """A wrong node in the same step is a difference as ever."""
+    (case,) = read_cases(FOUND / "leaving-pods-in-dry-runs-of-spread.jsonl")
+    (step,) = case.steps
+    wrong = replace(case, steps=(replace(step, feasible=("b-node",)),))
+    assert any("feasible" in line for line in compare(wrong, preemption=True).differences)
 
 
 def with_last(case: Case, step: Step) -> Case:

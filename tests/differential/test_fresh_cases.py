@@ -7,14 +7,12 @@ import pytest
 
 from tests.differential.comparing import Outcome, compare_fresh
 from tests.differential.report import table
-
-_PROFILES = ("basic", "taints", "affinity", "requests")
-"""Those whose plugins are all there."""
+from tests.oracle.generator.profiles import PROFILES
 
 
 def test_500_fresh_cases_are_decided_alike(oracle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every verdict, score, choice and message, over all profiles."""
-    assert_alike("make test", 500, oracle, _PROFILES, capsys)
+    assert_alike("make test", 500, oracle, PROFILES, capsys)
 
 
 @pytest.mark.soak
@@ -22,7 +20,7 @@ def test_500_fresh_cases_are_decided_alike(oracle: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize("seed", ["soak-1", "soak-2", "soak-3"])
 def test_5000_fresh_cases_are_decided_alike(seed: str, oracle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same with ten times the cases, for each of three seeds."""
-    assert_alike(seed, 5_000, oracle, _PROFILES, capsys)
+    assert_alike(seed, 5_000, oracle, PROFILES, capsys)
 
 
 def assert_alike(
