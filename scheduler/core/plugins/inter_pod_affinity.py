@@ -119,6 +119,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
             except SelectorError as error:
                 return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"parsing pod: {error}")
             if terms.required or terms.required_anti:
+                state.write(self.name, self._find_demands(pod, snapshot.pod_counts))
                 return None
         repelling = snapshot.pod_counts.owned_terms_selecting(pod).get(TermKind.REQUIRED_ANTI, ())
         return None if any(_counts_somewhere(snapshot.nodes, term, term.topology_key) for term in repelling) else _SKIP
@@ -240,12 +241,15 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
 
     def normalize(self, state: CycleState, raw: IntArray, feasible: BoolArray) -> IntArray:
         """100 * (raw - min) / (max - min) over the feasible nodes, truncated; 0 when all are equal."""
-        ranked = raw if feasible.all() else raw[feasible]
+        everywhere = bool(feasible.all())
+        ranked = raw if everywhere else raw.take(np.flatnonzero(feasible))
         if not ranked.size:
             return raw
         lowest, highest = int(ranked.min()), int(ranked.max())
         if lowest == highest:
             return np.zeros_like(raw)
+        if not everywhere:
+            raw = np.where(feasible, raw, lowest)
         return (MAX_NODE_SCORE * ((raw - lowest) / (highest - lowest))).astype(np.int64)
 
     def _wishes(self, pod: PodInfo, snapshot: Snapshot) -> list[tuple[Counter, str, int]]:
@@ -318,6 +322,6 @@ def _forbid_taken(tables: dict[str, IntArray], nodes: NodeColumns, counter: Coun
 
 
 def _forbid(tables: dict[str, IntArray], key: str, values: BoolArray, fault: int) -> None:
-    faults = np.multiply(values, fault, dtype=np.int8)
+    faults = values.view(np.int8) * np.int8(fault)
     table = tables.get(key)
     tables[key] = faults if table is None else np.maximum(table, faults, out=table)

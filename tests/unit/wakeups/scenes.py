@@ -11,17 +11,16 @@ from msgspec.structs import replace
 
 from scheduler.api.types import (
     Affinity,
-    Namespace,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    ObjectMeta,
     Pod,
-    Service,
 )
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from tests.unit.wakeups.scene import Event, Scene, add, delete, heartbeat, opened, together, update
+from tests.unit.wakeups.affinity_scenes import AFFINITY
+from tests.unit.wakeups.background import idle
+from tests.unit.wakeups.scene import Event, Scene, add, delete, opened, together, update
 
 GPU: Final = "example.com/gpu"
 
@@ -30,41 +29,6 @@ _OTHER_NODE = make_node("n2").capacity(cpu="1", pods=10)
 _FULL = (_NODE, make_pod("there").req(cpu="1").node("n1"))
 _THERE = _FULL[1]
 _POD = make_pod("waits").req(cpu="1")
-
-
-_USELESS = make_node("useless").capacity(cpu="0", memory="0", pods=0).unschedulable().taint("x")
-
-
-def _background(node: NodeBuilder, pod: PodBuilder) -> dict[str, Event]:
-    """What goes on in every cluster all the time and helps nobody."""
-    return {
-        "a heartbeat": heartbeat(node),
-        "a node gets unready": update(node, node.condition("Ready", "False")),
-        "an image is pulled": update(node, node.image("app:1", size_bytes=1_000_000)),
-        "a node is labelled": update(node, node.label(colour="red")),
-        "a useless node comes": add(_USELESS),
-        "a node goes": delete(make_node("elsewhere")),
-        "a pod is placed": add(make_pod("new").node("elsewhere")),
-        "a pod runs": together(
-            add(make_pod("new").node("elsewhere")),
-            update(make_pod("new").node("elsewhere"), make_pod("new").node("elsewhere").phase("Running")),
-        ),
-        "a pod elsewhere goes": together(
-            add(make_pod("new").node("elsewhere")), delete(make_pod("new").node("elsewhere"))
-        ),
-        "another pod waits": add(make_pod("other").req(cpu="900")),
-        "another waiting pod goes": together(
-            add(make_pod("other").req(cpu="900")), delete(make_pod("other").req(cpu="900"))
-        ),
-        "its condition is written": update(pod, pod.condition("PodScheduled", "False", "Unschedulable")),
-        "it is labelled": update(pod, pod.label(tier="web")),
-        "a namespace comes": add(Namespace(ObjectMeta("ns"))),
-        "a service comes": add(Service(ObjectMeta("svc", "default"))),
-    }
-
-
-def _idle(node: NodeBuilder, pod: PodBuilder, **more: Event) -> dict[str, Event]:
-    return {**_background(node, pod), **{name.replace("_", " "): event for name, event in more.items()}}
 
 
 def _evicted(pod: PodBuilder) -> Pod:
@@ -105,7 +69,7 @@ FIT: Final = {
                 delete(make_pod("early").req(cpu="1").node("n2")),
             ),
         },
-        idle=_idle(
+        idle=idle(
             _NODE,
             _POD,
             the_pod_there_is_being_deleted=update(_THERE, _THERE.terminating()),
@@ -126,7 +90,7 @@ FIT: Final = {
         _POD,
         (_NODE, *_HALVES),
         helps={"both go": together(*map(delete, _HALVES)), "the node grows": update(_NODE, _NODE.allocatable(cpu="2"))},
-        idle=_idle(_NODE, _POD, one_goes=delete(_HALVES[0]), the_other_goes=delete(_HALVES[1])),
+        idle=idle(_NODE, _POD, one_goes=delete(_HALVES[0]), the_other_goes=delete(_HALVES[1])),
     ),
     "too many pods": Scene(
         "NodeResourcesFit",
@@ -136,7 +100,7 @@ FIT: Final = {
             "the pod there goes": delete(make_pod("there").node("n1")),
             "the node may hold more": update(make_node("n1").capacity(pods=1), make_node("n1").capacity(pods=2)),
         },
-        idle=_idle(
+        idle=idle(
             make_node("n1").capacity(pods=1),
             make_pod("waits"),
             more_cpu=update(make_node("n1").capacity(pods=1), make_node("n1").capacity(pods=1, cpu="64")),
@@ -147,7 +111,7 @@ FIT: Final = {
         make_pod("waits").req({GPU: 2}),
         (make_node("n1").capacity({GPU: 1}),),
         helps={"one more": update(make_node("n1").capacity({GPU: 1}), make_node("n1").capacity({GPU: 2}))},
-        idle=_idle(
+        idle=idle(
             make_node("n1").capacity({GPU: 1}),
             make_pod("waits").req({GPU: 2}),
             one_less=update(make_node("n1").capacity({GPU: 1}), make_node("n1").capacity({GPU: 0})),
@@ -159,7 +123,7 @@ FIT: Final = {
         _MEMORY_TOO,
         (_NODE.allocatable(memory="0"), _THERE),
         helps={"both": update(_NODE.allocatable(memory="0"), _NODE.allocatable(memory="1Gi", cpu="2"))},
-        idle=_idle(
+        idle=idle(
             _NODE.allocatable(memory="0"),
             _MEMORY_TOO,
             one=update(_NODE.allocatable(memory="0"), _NODE.allocatable(memory="1Gi")),
@@ -177,7 +141,7 @@ FIT: Final = {
             "it is bound elsewhere": update(_HELD, _BOSS.node("n2")),
             "it is being deleted": update(_HELD, _HELD.terminating()),
         },
-        idle=_idle(
+        idle=idle(
             _NODE,
             _POD,
             it_is_bound_there=update(_HELD, _BOSS.node("n1")),
@@ -190,7 +154,7 @@ FIT: Final = {
         "NodeResourcesFit",
         _POD,
         (_NODE, _HELD, _LOW),
-        idle=_idle(_NODE, _POD, the_victim_leaves=delete(_LOW)),
+        idle=idle(_NODE, _POD, the_victim_leaves=delete(_LOW)),
         helps={"the victim leaves, and the other is gone": together(delete(_HELD), delete(_LOW))},
     ),
     "room held for a pod of lower priority": Scene(
@@ -204,7 +168,7 @@ FIT: Final = {
         _KEPT_OUT,
         (_NODE, _HIGH, _LOW_HALF),
         helps={"both go": together(delete(_HIGH), delete(_LOW_HALF))},
-        idle=_idle(_NODE, _KEPT_OUT, a_way_for_others_opens=delete(_HIGH)),
+        idle=idle(_NODE, _KEPT_OUT, a_way_for_others_opens=delete(_HIGH)),
     ),
     "a pod of higher priority is in the way of a preemption": Scene(
         "NodeResourcesFit",
@@ -215,7 +179,7 @@ FIT: Final = {
             "it shrinks": update(_HIGH, make_pod("high").req(cpu="0").priority(50).node("n1")),
             "the node grows": update(_NODE, _NODE.allocatable(cpu="1500m")),
         },
-        idle=_idle(
+        idle=idle(
             _NODE,
             _BOSS,
             the_low_one_goes=delete(_LOW_HALF),
@@ -254,7 +218,7 @@ NODES: Final = {
             ),
             "a node comes": add(make_node("n2").label(disk="ssd")),
         },
-        idle=_idle(
+        idle=idle(
             _PLAIN.label(disk="hdd"),
             make_pod("waits").node_selector(disk="ssd"),
             labelled_otherwise=update(_PLAIN.label(disk="hdd"), _PLAIN.label(disk="nvme")),
@@ -270,7 +234,7 @@ NODES: Final = {
             "the node is labelled": update(_PLAIN, _PLAIN.label(disk="nvme")),
             "a node comes": add(make_node("n2").label(disk="ssd")),
         },
-        idle=_idle(
+        idle=idle(
             _PLAIN, make_pod("waits").affinity(_SSD), labelled_otherwise=update(_PLAIN, _PLAIN.label(disk="hdd"))
         ),
     ),
@@ -279,7 +243,7 @@ NODES: Final = {
         make_pod("waits").affinity(_NAMED),
         (_PLAIN,),
         helps={"it comes": add(make_node("n7"))},
-        idle=_idle(_PLAIN, make_pod("waits").affinity(_NAMED), another_comes=add(make_node("n8"))),
+        idle=idle(_PLAIN, make_pod("waits").affinity(_NAMED), another_comes=add(make_node("n8"))),
     ),
     "a taint": Scene(
         "TaintToleration",
@@ -295,7 +259,7 @@ NODES: Final = {
                 make_pod("waits").toleration("other", "Exists").toleration("gpu", "Exists"),
             ),
         },
-        idle=_idle(
+        idle=idle(
             _TAINTED,
             make_pod("waits").toleration("other", "Exists"),
             another_taint_comes=update(_TAINTED, _TAINTED.taint("more")),
@@ -316,7 +280,7 @@ NODES: Final = {
                 make_pod("waits"), make_pod("waits").toleration("node.kubernetes.io/unschedulable", "Exists")
             ),
         },
-        idle=_idle(
+        idle=idle(
             _CORDONED,
             make_pod("waits"),
             a_cordoned_node_comes=add(make_node("n2").unschedulable()),
@@ -332,7 +296,7 @@ NODES: Final = {
             "a node declares it": update(_PLAIN.declared_features("Other"), _PLAIN.declared_features(_FEATURE)),
             "a node comes": add(make_node("n2").declared_features(_FEATURE)),
         },
-        idle=_idle(
+        idle=idle(
             _PLAIN.declared_features("Other"),
             _IN_USER_NAMESPACE,
             another_is_declared=update(_PLAIN.declared_features("Other"), _PLAIN.declared_features("More")),
@@ -351,9 +315,9 @@ _OF_OTHER_IP = make_pod("other").host_port(80, ip="10.0.0.2").node("n1")
 
 def _idle_but_for_nodes(node: NodeBuilder, pod: PodBuilder, **more: Event) -> dict[str, Event]:
     """Any node that comes has its ports free: whether it is of use otherwise, others must say."""
-    idle = _idle(node, pod, **more)
-    del idle["a useless node comes"]
-    return idle
+    events = idle(node, pod, **more)
+    del events["a useless node comes"]
+    return events
 
 
 PORTS: Final = {
@@ -402,14 +366,14 @@ SEVERAL: Final = {
             "the taint goes": update(_SMALL_TAINTED, NodeBuilder(opened(_SMALL_TAINTED.obj()))),
             "the pod goes": delete(make_pod("there").req(cpu="1").node("n2")),
         },
-        idle=_idle(_SMALL_TAINTED, _POD),
+        idle=idle(_SMALL_TAINTED, _POD),
     ),
     "a tainted node that is too small as well": Scene(
         "TaintToleration",
         _POD,
         (_TAINTED.allocatable(cpu="500m"),),
         helps={"both end at once": update(_TAINTED.allocatable(cpu="500m"), _PLAIN.allocatable(cpu="2"))},
-        idle=_idle(
+        idle=idle(
             _TAINTED.allocatable(cpu="500m"),
             _POD,
             it_grows=update(_TAINTED.allocatable(cpu="500m"), _TAINTED.allocatable(cpu="2")),
@@ -422,7 +386,7 @@ SEVERAL: Final = {
         helps={
             "all end at once": update(_CORDONED.allocatable(cpu="500m"), _PLAIN.label(disk="ssd").allocatable(cpu="2"))
         },
-        idle=_idle(
+        idle=idle(
             _CORDONED.allocatable(cpu="500m"),
             _POD.node_selector(disk="ssd"),
             labelled_and_grown=update(
@@ -433,5 +397,7 @@ SEVERAL: Final = {
 }
 
 SCENES: Final[dict[str, Scene]] = {
-    f"{scene.plugin}, {name}": scene for scenes in (FIT, NODES, PORTS, SEVERAL) for name, scene in scenes.items()
+    f"{scene.plugin}, {name}": scene
+    for scenes in (FIT, NODES, PORTS, AFFINITY, SEVERAL)
+    for name, scene in scenes.items()
 }
