@@ -7,22 +7,42 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api.decoding import DECODERS, decode_pod
 from scheduler.config.faults import ConfigurationError
 from scheduler.core.algorithm import decide
+from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.interface import Handle
+from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.frameworks import build_frameworks
 from scheduler.testing import make_node, make_pod
 from tests.unit.config.configurations import load
 from tests.unit.core.framework.profiles import no_api_server
-from tests.unit.core.plugins.asking import parsed, snapshot_of
+from tests.unit.core.plugins.asking import parsed
 
+ZONE = "topology.kubernetes.io/zone"
+OBJECTS = {
+    "PersistentVolume": {
+        "metadata": {"name": "v", "labels": {ZONE: "west"}},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "claimRef": {"name": "c"}},
+    },
+    "PersistentVolumeClaim": {
+        "metadata": {
+            "name": "c",
+            "namespace": "default",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"volumeName": "v", "accessModes": ["ReadWriteOnce"]},
+    },
+}
+"""A claim that is bound to a volume in one zone."""
 VERDICTS = Path(__file__).parent / "config" / "verdicts.jsonl.gz"
 
 
-def frameworks(fields: dict[str, Any]) -> dict[str, Framework]:
+def frameworks(fields: dict[str, Any], handle: Handle | None = None) -> dict[str, Framework]:
     """The frameworks of a configuration with these top-level fields."""
-    return build_frameworks(load(fields, take_over=True), no_api_server(), SilentRecorder())
+    return build_frameworks(load(fields, take_over=True), handle or no_api_server(), SilentRecorder())
 
 
 def test_profiles_share_no_plugin() -> None:
@@ -61,9 +81,21 @@ def test_whatever_is_taken_can_be_put_to_work() -> None:
 
 
 def test_a_plugin_works_without_the_point_that_prepares_it() -> None:
-    """With preFilter and preScore all off, filters and scores still decide."""
+    """With preFilter and preScore all off, filters and scores still decide, and volumes are found where they are."""
     off = {"disabled": [{"name": "*"}]}
-    made = frameworks({"profiles": [{"schedulerName": "a", "plugins": {"preFilter": off, "preScore": off}}]})
-    nodes = [make_node(f"n{cpu}").capacity(cpu=str(cpu), memory="16Gi", pods=110) for cpu in (1, 4, 8)]
-    decision = decide(snapshot_of(*nodes), parsed(make_pod("p").req(cpu="2")), made["a"], random.Random(1))
+    zones = {1: "east", 4: "west", 8: "east"}
+    handle = no_api_server()
+    for cpu, zone in zones.items():
+        node = make_node(f"n{cpu}").label({ZONE: zone}).capacity(cpu=str(cpu), memory="16Gi", pods=110)
+        handle.cluster.cache.add_node(node.obj())
+    for kind, raw in OBJECTS.items():
+        handle.cluster.objects.set(DECODERS[kind](msgspec.json.encode(raw)))
+    made = frameworks({"profiles": [{"schedulerName": "a", "plugins": {"preFilter": off, "preScore": off}}]}, handle)
+    snapshot = Snapshot(handle.cluster)
+    pod = make_pod("p").req(cpu="2")
+    decision = decide(snapshot, parsed(pod), made["a"], random.Random(1))
     assert (decision.feasible, decision.node_name) == (2, "n8")
+    claimant = msgspec.json.decode(msgspec.json.encode(pod.obj()))
+    claimant["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    decision = decide(snapshot, parse_pod(decode_pod(msgspec.json.encode(claimant))), made["a"], random.Random(1))
+    assert (decision.feasible, decision.node_name) == (1, "n4")

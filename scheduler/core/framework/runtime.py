@@ -99,7 +99,7 @@ class Framework:
         self._source = (args, registry, handle)
         self._pre_enqueue = self._implementing(PreEnqueuePlugin, plugins.pre_enqueue)
         (self._queue_sort,) = self._implementing(QueueSortPlugin, plugins.queue_sort)
-        self._pre_filters = (*required, *self._implementing(PreFilterPlugin, plugins.pre_filter))
+        self._pre_filters = (*required, *self._preparing(plugins))
         self._remembering = {
             plugin.name: plugin
             for plugin in self._pre_filters
@@ -126,6 +126,14 @@ class Framework:
         """
         plugins = [self._made.get(name) or self._make(name) for name in names]
         return tuple(plugin for plugin in plugins if isinstance(plugin, kind))
+
+    def _preparing(self, plugins: ProfilePlugins) -> tuple[PreFilterPlugin, ...]:
+        """The plugins at preFilter, and those at later points that could not work without what they find out there."""
+        named = self._implementing(PreFilterPlugin, plugins.pre_filter)
+        later = dict.fromkeys((*plugins.filter, *plugins.score, *plugins.reserve, *plugins.pre_bind))
+        unnamed = [name for name in later if name not in plugins.pre_filter]
+        others = self._implementing(PreFilterPlugin, unnamed)
+        return (*named, *(plugin for plugin in others if plugin.depends is Depends.CLUSTER))
 
     def _make(self, name: str) -> Plugin:
         args, registry, handle = self._source
