@@ -50,6 +50,10 @@ class Interned(Generic[V]):
             self._free.append(number)
             self.version += 1
 
+    def __len__(self) -> int:
+        """Number of distinct values in use."""
+        return len(self._ids)
+
     def find(self, value: V) -> int | None:
         """The id of `value` if anybody uses it."""
         return self._ids.get(value)

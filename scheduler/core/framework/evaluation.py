@@ -250,9 +250,9 @@ class RowEvaluations:
         cluster = [s for s in self._scores_by[Depends.CLUSTER] if s.plugin.score_signature(pod, snapshot) is not None]
         if not raw and not cluster:
             return
-        feasible = outcome.totals >= 0
+        feasible = outcome.scores >= 0 if outcome.among is None else outcome.among
         raw.extend((s, self._score(s, state, pod, snapshot, outcome.rows, feasible)) for s in cluster)
-        totals = outcome.totals.copy()
+        totals = outcome.scores.copy()
         for s, values in raw:
             totals += s.weight * normalized(s.plugin, state, values, feasible)
         outcome.totals = totals if outcome.feasible == len(totals) else np.where(feasible, totals, INFEASIBLE)

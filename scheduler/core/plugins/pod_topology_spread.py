@@ -268,6 +268,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
         constraints = self._constraints(pod)
         scored = _scored(constraints, snapshot, rows, feasible)
         state.write(self.name, scored)
+        everywhere = len(scored) == nodes.count and bool(scored.all())
         total = np.zeros(len(feasible))
         for constraint in constraints.soft:
             column = nodes.label_column(constraint.key)
@@ -282,25 +283,29 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
                 continue
             constraint.nodes.refresh(nodes, snapshot.node_changes)
             sums = counter.sums(nodes, constraint.key, constraint.nodes).by_value
-            domains = int(np.count_nonzero(np.bincount(ids[scored] - MISSING)))
+            if everywhere:
+                domains = len(column.values) + (column.present < nodes.count)
+            else:
+                domains = int(np.count_nonzero(np.bincount(ids[scored] - MISSING)))
             by_value = sums * math.log(domains + 2) + (constraint.max_skew - 1)
             by_value[MISSING] = 0
             total += by_value.take(ids, mode="wrap")
         # As Go rounds: halves away from zero; nothing is negative here.
         raw = np.floor(total + 0.5).astype(np.int64)
-        if constraints.needs_all_keys:
+        if constraints.needs_all_keys and not everywhere:
             raw[~scored] = 0
         return raw
 
     def normalize(self, state: CycleState, raw: IntArray, feasible: BoolArray) -> IntArray:
         """100 * (highest + lowest - raw) / highest; 100 for all when the highest is 0, 0 for nodes that lack a key."""
         scored: BoolArray = state.read(self.name, np.ndarray)
-        highest = int((raw * scored).max(initial=0))
+        everywhere = bool(scored.all())
+        ranked = raw if everywhere else raw[scored]
+        highest = int(ranked.max(initial=0))
         if highest == 0:
             return np.where(scored, MAX_NODE_SCORE, 0)
-        lowest = int(raw[scored].min(initial=highest))
-        points = MAX_NODE_SCORE * (highest + lowest - raw) // highest
-        return points if scored.all() else np.where(scored, points, 0)
+        points = MAX_NODE_SCORE * (highest + int(ranked.min()) - raw) // highest
+        return points if everywhere else np.where(scored, points, 0)
 
     # --- queueing hints
 
