@@ -21,6 +21,13 @@ from tests.integration.podium import Podiums
 
 _FOLDERS = sorted(Path(__file__).with_name("bugcases").iterdir())
 
+_WITH_STATUS = {
+    "Pod": "pods",
+    "PersistentVolume": "persistentvolumes",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+}
+"""Kinds whose status is written by itself, and where."""
+
 
 class Outcome(StrEnum):
     """What becomes of a pod."""
@@ -77,11 +84,12 @@ def manifests(folder: Path) -> Iterator[Manifest]:
 
 
 def create(client: Client, manifest: Manifest) -> None:
-    """Create the object; of a pod's status the API server keeps nothing at first."""
+    """Create the object; of some statuses the API server keeps nothing at first."""
     client.create(manifest)
-    if manifest["kind"] == "Pod":
+    resource = _WITH_STATUS.get(manifest["kind"])
+    if resource is not None:
         metadata = manifest["metadata"]
-        client.patch_status("pods", metadata["name"], manifest["status"], metadata["namespace"])
+        client.patch_status(resource, metadata["name"], manifest["status"], metadata.get("namespace"))
 
 
 def assert_given(client: Client, answer: Answer) -> None:
