@@ -171,8 +171,12 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             Registered(ASSIGNED_POD_DELETE, _leaves_volumes),
             Registered(NODE_ADD),
             Registered(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, Action.ADD), _is_claim_of),
-            Registered(ClusterEvent(EventResource.VOLUME_ATTACHMENT, Action.DELETE), _has_claims),
+            Registered(ClusterEvent(EventResource.VOLUME_ATTACHMENT, Action.DELETE)),
         )
+
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """The claims."""
+        return pod.volumes.claims
 
 
 def _exceeded(of_driver: _OfDriver, volumes: VolumeTable, count: int, rows: Rows) -> BoolArray | None:
@@ -218,7 +222,3 @@ def _is_claim_of(queued: QueuedPodInfo, old: object | None, new: object | None) 
         return True
     key = (new.metadata.namespace, new.metadata.name)
     return any((use.namespace, use.name) == key for use in queued.pod_info.volumes.claims)
-
-
-def _has_claims(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
-    return queued.pod_info.volumes.counts

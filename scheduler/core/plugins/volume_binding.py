@@ -29,7 +29,7 @@ from scheduler.core.volumes.node_volumes import NO_ROOM, UNBINDABLE, UNREACHABLE
 from scheduler.core.volumes.pod_claims import ClassError, PodClaims, claims_of, problem
 from scheduler.core.volumes.reservation import Reservation, reserve
 from scheduler.core.volumes.settlement import BindingFailed, settled
-from scheduler.core.volumes.waking import EVENTS
+from scheduler.core.volumes.waking import waking_events
 
 if TYPE_CHECKING:
     from scheduler.core.cache.columns import NodeColumns
@@ -170,4 +170,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ScorePlugin, ReservePlugin, P
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
         """Whatever may give the pod a volume."""
-        return EVENTS
+        return waking_events(self._cluster.objects)
+
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """The claims."""
+        return pod.volumes.claims

@@ -114,6 +114,10 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             Registered(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, Action.ADD), _is_claim_of),
         )
 
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """The volumes."""
+        return pod.volumes
+
 
 def _references(snapshot: Snapshot, use: ClaimUse) -> int:
     """How often pods on nodes name the claim."""

@@ -82,6 +82,10 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME, added_or_updated), _is_elsewhere),
         )
 
+    def hint_signature(self, pod: PodInfo) -> Hashable | None:
+        """The claims."""
+        return pod.volumes.claims
+
 
 def _of_claim(use: ClaimUse, snapshot: Snapshot) -> list[Topology] | str:
     """The topologies of the claim's volume, none for one that waits for the pod; else what is wrong with it."""

@@ -32,6 +32,8 @@ def capacity_scores(found: NodeVolumes, score_by_percent: FloatArray) -> IntArra
     compare. A class whose capacity is unknown does not count. Source: kube-scheduler with StorageCapacityScoring.
     """
     rows = len(found.faults)
+    if not found.choices and all(provision.room_bytes is None for provision in found.provisions):
+        return np.zeros(rows, np.int64)
     has_volume = np.zeros(rows, np.bool_)
     for choice in found.choices:
         has_volume |= choice.slots != NONE
@@ -59,6 +61,8 @@ def _static(found: NodeVolumes) -> dict[str, _OfClass]:
 def _dynamic(found: NodeVolumes, where: BoolArray) -> dict[str, _OfClass]:
     by_class: dict[str, _OfClass] = {}
     for provision in found.provisions:
+        if provision.room_bytes is None:
+            continue
         of_class = _class(by_class, provision.storage_class, len(found.faults))
         has = where & ~np.isnan(provision.room_bytes)
         of_class.requested += has * requested_bytes(provision.claim)

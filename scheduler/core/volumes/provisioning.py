@@ -31,14 +31,14 @@ class Provision:
     Attributes:
         allowed: whether its class makes volumes for the node at all.
         sufficient: whether the room there is large enough; always, where nothing is known of room.
-        room_bytes: how much is known to be there; NaN where nothing is known.
+        room_bytes: how much is known to be there; NaN where nothing is known, None for nowhere.
     """
 
     claim: PersistentVolumeClaim
     storage_class: str
     allowed: BoolArray
     sufficient: BoolArray
-    room_bytes: FloatArray
+    room_bytes: FloatArray | None = None
 
 
 class _Capacities:
@@ -81,21 +81,20 @@ class Provisioning:
         if storage_class is None:
             raise ProvisioningError(f'failed to find storage class "{name}"')
         everywhere = np.ones(nodes.count, np.bool_)
-        unknown = np.full(nodes.count, np.nan)
         if storage_class.provisioner in ("", NO_PROVISIONER):
-            return Provision(claim, name, ~everywhere, everywhere, unknown)
+            return Provision(claim, name, ~everywhere, everywhere)
         allowed = _allowed(storage_class, nodes)
         requested = requested_storage(claim)
         driver = self._objects.csi_drivers.get(storage_class.provisioner)
         if requested is None or driver is None or not driver.spec.storage_capacity:
-            return Provision(claim, name, allowed, everywhere, unknown)
+            return Provision(claim, name, allowed, everywhere)
         capacities = self._of_class(name)
         position_of = np.where(
             capacities.largest_bytes >= value(requested), np.arange(len(capacities.largest_bytes)), NOWHERE
         )
         first = capacities.reach.first(position_of, nodes, 1).min(axis=1)
         sufficient = first < NOWHERE
-        room = unknown
+        room = np.full(nodes.count, np.nan)
         room[sufficient] = capacities.room_bytes[first[sufficient]]
         return Provision(claim, name, allowed, sufficient, room)
 

@@ -64,6 +64,7 @@ class Reach:
         self._everywhere: set[int] = set()
         self._by_label: dict[str, _OfLabel] = {}
         self._by_terms: dict[Terms, set[int]] = {}
+        self._left: dict[int, str] = {}
 
     def put(self, slot: int, terms: Terms | None) -> None:
         """The slot's thing is reached from these nodes."""
@@ -71,6 +72,9 @@ class Reach:
             if self._terms[slot] == terms:
                 return
             self.remove(slot)
+        left = self._by_label.get(self._left.pop(slot, ""))
+        if left is not None:
+            left.version = -1
         self._terms[slot] = terms
         label = _only_label(terms)
         if terms is None:
@@ -83,7 +87,7 @@ class Reach:
             self._by_terms.setdefault(terms, set()).add(slot)
 
     def remove(self, slot: int) -> None:
-        """The slot is free."""
+        """The slot is free. Its pairs stay until the slot is used again: what is not to be had does no harm."""
         terms = self._terms.pop(slot)
         label = _only_label(terms)
         if terms is None:
@@ -91,7 +95,7 @@ class Reach:
         elif label is not None:
             of_label = self._by_label[label[0]]
             del of_label.values[slot]
-            of_label.version = -1
+            self._left[slot] = label[0]
             if not of_label.values:
                 del self._by_label[label[0]]
         else:

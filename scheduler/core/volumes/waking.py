@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from scheduler.api.quantity import value
 from scheduler.api.storage import migrated_plugins
@@ -14,8 +15,18 @@ from scheduler.api.types import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from scheduler.core.framework.events import ASSIGNED_POD_DELETE, Action, ClusterEvent, EventResource, RegisteredEvent
+from scheduler.core.framework.events import (
+    ASSIGNED_POD_DELETE,
+    Action,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+    RegisteredEvent,
+)
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
+
+if TYPE_CHECKING:
+    from scheduler.core.cache.cluster_objects import ClusterObjects
 
 _ADDED_OR_UPDATED: Final = Action.ADD | Action.UPDATE_OTHER
 _CHANGED_OR_GONE: Final = Action.UPDATE_OTHER | Action.DELETE
@@ -29,6 +40,23 @@ def mounts(pod: PodInfo, claim: PersistentVolumeClaim) -> bool:
 
 def _own_claim(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
     return not isinstance(new, PersistentVolumeClaim) or mounts(queued.pod_info, new)
+
+
+def _may_be_had(objects: ClusterObjects) -> QueueingHint:
+    def hint(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
+        """A volume that names a claim is of interest to the pods of that claim alone, one that names none to all."""
+        if not isinstance(new, PersistentVolume):
+            return True
+        reference = new.spec.claim_ref
+        for use in queued.pod_info.volumes.claims:
+            claim = objects.persistent_volume_claims.get(use.name, use.namespace)
+            if claim is not None and claim.spec.volume_name == new.metadata.name:
+                return True
+            if reference is not None and (reference.namespace, reference.name) == (use.namespace, use.name):
+                return True
+        return reference is None
+
+    return hint
 
 
 def _held_a_claim_back(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
@@ -76,15 +104,16 @@ def _limit(capacity: CSIStorageCapacity) -> int | None:
     return None if limit is None else value(limit)
 
 
-EVENTS: Final = (
-    RegisteredEvent(ClusterEvent(EventResource.STORAGE_CLASS, _ADDED_OR_UPDATED), _admits_others),
-    RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, _ADDED_OR_UPDATED), _own_claim),
-    RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME, _ADDED_OR_UPDATED)),
-    RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME, Action.DELETE), _held_a_claim_back),
-    RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)),
-    RegisteredEvent(ClusterEvent(EventResource.CSI_NODE, _ADDED_OR_UPDATED), _migrates_others),
-    RegisteredEvent(ClusterEvent(EventResource.CSI_DRIVER, _CHANGED_OR_GONE), _tells_no_capacity),
-    RegisteredEvent(ClusterEvent(EventResource.CSI_STORAGE_CAPACITY, _ADDED_OR_UPDATED), _has_more_room),
-    RegisteredEvent(ASSIGNED_POD_DELETE, _gives_back_volumes),
-)
-"""What VolumeBinding registers."""
+def waking_events(objects: ClusterObjects) -> Sequence[RegisteredEvent]:
+    """What VolumeBinding registers; its hints read of a pod nothing but the claims."""
+    return (
+        RegisteredEvent(ClusterEvent(EventResource.STORAGE_CLASS, _ADDED_OR_UPDATED), _admits_others),
+        RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, _ADDED_OR_UPDATED), _own_claim),
+        RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME, _ADDED_OR_UPDATED), _may_be_had(objects)),
+        RegisteredEvent(ClusterEvent(EventResource.PERSISTENT_VOLUME, Action.DELETE), _held_a_claim_back),
+        RegisteredEvent(ClusterEvent(EventResource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)),
+        RegisteredEvent(ClusterEvent(EventResource.CSI_NODE, _ADDED_OR_UPDATED), _migrates_others),
+        RegisteredEvent(ClusterEvent(EventResource.CSI_DRIVER, _CHANGED_OR_GONE), _tells_no_capacity),
+        RegisteredEvent(ClusterEvent(EventResource.CSI_STORAGE_CAPACITY, _ADDED_OR_UPDATED), _has_more_room),
+        RegisteredEvent(ASSIGNED_POD_DELETE, _gives_back_volumes),
+    )
