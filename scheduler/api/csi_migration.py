@@ -25,6 +25,8 @@ ZONE_DELIMITER: Final = "__"
 """Stands between the zones of a volume that is in several."""
 
 _UNSPECIFIED: Final = "UNSPECIFIED"
+_PARTS_OF_ZONE: Final = 3
+"""Of a zone's name: continent, region, and the zone's letter."""
 _MANAGED: Final = "managed"
 _EBS_VOLUME: Final = re.compile(r"vol-[^/]*", re.ASCII)
 
@@ -205,9 +207,10 @@ def _gce_disk(name: str, labels: Mapping[str, str]) -> str:
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE) or "").split(ZONE_DELIMITER)
     if len(zones) == 1:
         return f"projects/{_UNSPECIFIED}/zones/{zones[0] or _UNSPECIFIED}/disks/{name}"
-    regions = {zone.rpartition("-")[0] for zone in zones}
-    if len(regions) != 1:
-        raise MigrationError(f"failed to get region from zones: multiple or no regions gotten from zones, got: {zones}")
+    parts = [zone.split("-") for zone in zones]
+    regions = {"-".join(each[:2]) for each in parts}
+    if len(regions) != 1 or any(len(each) != _PARTS_OF_ZONE for each in parts):
+        raise MigrationError(f"failed to get region from zones: no one region of {', '.join(zones)}")
     return f"projects/{_UNSPECIFIED}/regions/{regions.pop()}/disks/{name}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.meta import ObjectMeta, OwnerReference, Quantity
@@ -167,8 +168,13 @@ class PodBuilder:
         """Adds a volume that is a claim of the pod's namespace."""
         source = PersistentVolumeClaimVolumeSource(claim_name)
         volumes = self._pod.spec.volumes or ()
-        added = Volume(f"volume-{len(volumes)}", persistent_volume_claim=source)
-        return self.volume_kind("persistentVolumeClaim")._spec(volumes=(*volumes, added))
+        return self.volume(Volume(f"volume-{len(volumes)}", persistent_volume_claim=source))
+
+    def volume(self, volume: Volume) -> PodBuilder:
+        """Adds a volume of a kind that some plugin reads."""
+        volumes = self._pod.spec.volumes or ()
+        kinds = self._pod.spec.volume_kinds | (msgspec.to_builtins(volume).keys() - {"name"})
+        return self._spec(volumes=(*volumes, volume), volume_kinds=kinds)
 
     def volume_kind(self, kind: str) -> PodBuilder:
         """Notes that the pod has a volume of a kind that no plugin reads, such as emptyDir or nfs."""
