@@ -67,6 +67,14 @@ def test_a_disk_that_the_driver_cannot_mount_is_an_error() -> None:
         answers(NodeVolumeLimits(), pod, cluster_of(make_node("n1"), csi_node("n1")))
 
 
+def test_a_disk_that_the_driver_cannot_mount_harms_no_other_pod() -> None:
+    """kube-scheduler fails every pod with volumes because of it; it can't be attached, so it does not count."""
+    disk = AzureDiskVolumeSource("d", "uri", "Shared")
+    there = make_pod("there").volume(Volume("disk", azure_disk=disk)).node("n1")
+    cluster = cluster_of(make_node("n1"), csi_node("n1", ebs_csi_aws_com=1), there)
+    assert answers(NodeVolumeLimits(), with_ebs("p", "vol-1"), cluster) == {}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "helps"),
     [

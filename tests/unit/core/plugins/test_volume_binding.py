@@ -142,6 +142,21 @@ def test_a_pod_whose_claims_are_bound_writes_nothing() -> None:
     assert placement.server.written == []
 
 
+def test_a_claim_mounted_twice_gets_one_volume() -> None:
+    """kube-scheduler looks for a volume for each mention of it, and may bind two to it."""
+    cluster = cluster_of(*NODES, claim("c"), volume("v"), storage_class())
+    assert answers(plugin(cluster.state), make_pod("p").pvc("c").pvc("c"), cluster) == {}
+
+
+def test_profiles_share_what_is_assumed() -> None:
+    """kube-scheduler's profiles each assume for themselves, choose the same volume, and one of them fails."""
+    placement = Placement(volume("v"), storage_class())
+    placement.cluster.objects.set(claim("other"))
+    other_profile = plugin(placement.cluster)
+    nothing = (UU, "node(s) didn't find available persistent volumes to bind")
+    assert answers(other_profile, make_pod("q").pvc("other"), placement.small) == {"n1": nothing, "n2": nothing}
+
+
 def test_a_change_in_between_fails_the_reservation() -> None:
     """What was decided on is not there any more."""
     placement = Placement(volume("v"), storage_class())
