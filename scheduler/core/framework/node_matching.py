@@ -90,6 +90,8 @@ def _meets(nodes: NodeColumns, requirement: Requirement, rows: Rows) -> BoolArra
         named = [number for value in requirement.values if (number := values.find(value)) is not None]
         table[:] = requirement.operator is Operator.NOT_IN
         table[named] = requirement.operator is Operator.IN
+    elif requirement.operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+        table[:] = requirement.operator is Operator.EXISTS
     else:
         for number, value in enumerate(values.values):
             table[number] = value is not None and requirement.matches({requirement.key: value})
