@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from scheduler.api.types import Pod
 from scheduler.api.volumes import READ_KINDS, UNREAD_KINDS
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.cycle_state import CycleState
 
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+
 
 class UnsupportedFeatures(PreFilterPlugin):
     """PreFilter, in every profile: the first unsupported feature ends the attempt and is named in the message."""
@@ -24,9 +26,10 @@ class UnsupportedFeatures(PreFilterPlugin):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult | Status | None:
         """A rejection that names the feature, None for a pod that is understood in full."""
-        for feature in unsupported(pod.pod):
-            return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet")
-        return None
+        feature = next(unsupported(pod.pod), None) or _device_class(pod)
+        if feature is None:
+            return None
+        return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"pod uses {feature}, which is not supported yet")
 
     def events_to_register(self) -> Sequence[RegisteredEvent]:
         """Any change of what the pod asks."""
@@ -38,6 +41,18 @@ def _asks_otherwise(queued: QueuedPodInfo, old: object | None, new: object | Non
     if not isinstance(old, PodInfo) or not isinstance(new, PodInfo):
         return True
     return old.pod.spec != new.pod.spec
+
+
+def _device_class(pod: PodInfo) -> str | None:
+    """The first resource by which the pod asks for devices of a class; no node offers such a one by itself.
+
+    A class may stand behind any other extended resource, too. Whether one does is not watched: where a node offers the
+    resource by itself it is counted there as ever, elsewhere it is insufficient.
+    """
+    for resource, amount in pod.requests.amounts:
+        if amount and resource.startswith(DEVICE_CLASS_PREFIX):
+            return f"the resource {resource}"
+    return None
 
 
 def unsupported(pod: Pod) -> Iterator[str]:

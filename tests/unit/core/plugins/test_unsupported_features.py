@@ -3,14 +3,16 @@
 import pytest
 
 from scheduler.api.decoding import decode_pod
+from scheduler.config.plugin_args import NodeResourcesFitArgs
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import PreFilterResult
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import QueuedPodInfo
+from scheduler.core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler.core.plugins.unsupported_features import UnsupportedFeatures
 from scheduler.testing import PodBuilder, make_node, make_pod
-from tests.unit.core.plugins.asking import UU, parsed, snapshot_of
+from tests.unit.core.plugins.asking import UU, parsed, rejections, snapshot_of
 
 PLUGIN = UnsupportedFeatures()
 
@@ -23,6 +25,10 @@ def answer(pod: PodBuilder) -> PreFilterResult | Status | None:
     ("pod", "feature"),
     [
         (make_pod("p").resource_claim("gpu"), "resourceClaims"),
+        (
+            make_pod("p").req({"deviceclass.resource.kubernetes.io/gpu": 1}),
+            "the resource deviceclass.resource.kubernetes.io/gpu",
+        ),
         (make_pod("p").scheduling_group("team"), "schedulingGroup"),
     ],
 )
@@ -50,8 +56,17 @@ def answer_to_volume(volume: str) -> PreFilterResult | Status | None:
 
 def test_ordinary_pods_pass() -> None:
     """All that the other plugins understand is no matter of this one."""
-    pod = make_pod("p").req(cpu="1").host_port(80).node_selector(disk="ssd").toleration("gpu", "Exists")
+    pod = make_pod("p").req({"deviceclass.resource.kubernetes.io/gpu": 0}, cpu="1").host_port(80)
+    assert answer(pod.node_selector(disk="ssd").toleration("gpu", "Exists")) is None
+
+
+def test_a_resource_that_a_device_class_may_stand_behind() -> None:
+    """It is not refused outright: it fits where a node offers it, and is named as insufficient elsewhere."""
+    pod = make_pod("p").req({"example.com/gpu": 1})
     assert answer(pod) is None
+    nodes = snapshot_of(make_node("plugin").capacity({"example.com/gpu": 1}), make_node("devices"))
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    assert rejections(fit, pod, nodes) == {"devices": (UU, ["Insufficient example.com/gpu"])}
 
 
 def test_a_refused_pod_is_not_woken_by_its_own_condition() -> None:
