@@ -4,6 +4,7 @@ import pytest
 
 from scheduler.api.decoding import decode_pod
 from scheduler.config.plugin_args import NodeResourcesFitArgs
+from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import PreFilterResult
 from scheduler.core.framework.pod_parser import parse_pod
@@ -65,7 +66,7 @@ def test_a_resource_that_a_device_class_may_stand_behind() -> None:
     pod = make_pod("p").req({"example.com/gpu": 1})
     assert answer(pod) is None
     nodes = snapshot_of(make_node("plugin").capacity({"example.com/gpu": 1}), make_node("devices"))
-    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    fit = NodeResourcesFit(NodeResourcesFitArgs(), ClusterState())
     assert rejections(fit, pod, nodes) == {"devices": (UU, ["Insufficient example.com/gpu"])}
 
 
