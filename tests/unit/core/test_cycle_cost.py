@@ -67,6 +67,12 @@ def pod_affinity(kind: str, key: str, number: int, *, wish: bool = False) -> Spe
     return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
+def spread(key: str, number: int, when: str) -> Spec:
+    selector = {"matchLabels": {"app": f"app-{number}"}}
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": selector}
+    return {"topologySpreadConstraints": [constraint]}
+
+
 KINDS: dict[str, Callable[[int], Spec]] = {
     "plain": lambda number: {},
     "extended resource": lambda number: {
@@ -87,6 +93,10 @@ KINDS: dict[str, Callable[[int], Spec]] = {
     "pod affinity by host": lambda number: pod_affinity("podAffinity", HOST, number),
     "pod anti-affinity": lambda number: pod_affinity("podAntiAffinity", HOST, number),
     "preferred pod affinity": lambda number: pod_affinity("podAffinity", ZONE, number, wish=True),
+    "spread": lambda number: spread(ZONE, number, "DoNotSchedule"),
+    "spread by host": lambda number: spread(HOST, number, "DoNotSchedule"),
+    "preferred spread": lambda number: spread(ZONE, number, "ScheduleAnyway"),
+    "preferred spread by host": lambda number: spread(HOST, number, "ScheduleAnyway"),
     "preferred pod anti-affinity": lambda number: pod_affinity("podAntiAffinity", HOST, number, wish=True),
 }
 """The spec of a pod of each kind; each number gives one that reads unlike the others."""
