@@ -127,8 +127,8 @@ class DryRuns:
         self.priority_sums[rows] = np.where(chosen, priorities, 0).sum(axis=0) + counts * PRIORITY_SHIFT
         self.victim_counts[rows] = counts
         self.latest_start[rows] = -np.where(of_highest, slots.starts[:, rows], np.inf).min(axis=0)
-        for row in rows.tolist():
-            self.victims.pop(row, None)
+        for row in self.victims.keys() & set(rows.tolist()):
+            del self.victims[row]
 
     def victims_on(self, row: int, check: RowCheck) -> tuple[PodInfo, ...]:
         """The victims on a row where preemption makes room, most important first; `check` is a preemptor's."""

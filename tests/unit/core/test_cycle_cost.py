@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler.api.decoding import decode_pod
-from scheduler.core.algorithm import decide
+from scheduler.api.decoding import DECODERS, decode_pod
+from scheduler.core.algorithm import ScheduleAlgorithm, decide
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.types import PodInfo
 from scheduler.testing import make_node, make_pod
@@ -73,6 +74,10 @@ def spread(key: str, number: int, when: str) -> Spec:
     return {"topologySpreadConstraints": [constraint]}
 
 
+def claim(name: str) -> Spec:
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
+
+
 KINDS: dict[str, Callable[[int], Spec]] = {
     "plain": lambda number: {},
     "extended resource": lambda number: {
@@ -97,19 +102,31 @@ KINDS: dict[str, Callable[[int], Spec]] = {
     "spread by host": lambda number: spread(HOST, number, "DoNotSchedule"),
     "preferred spread": lambda number: spread(ZONE, number, "ScheduleAnyway"),
     "preferred spread by host": lambda number: spread(HOST, number, "ScheduleAnyway"),
+    "bound claim": lambda number: claim(f"bound-{number}"),
+    "claim to be provisioned": lambda number: claim(f"waiting-{number}"),
+    "read-write-once-pod claim": lambda number: claim(f"alone-{number}"),
     "preferred pod anti-affinity": lambda number: pod_affinity("podAntiAffinity", HOST, number, wish=True),
 }
 """The spec of a pod of each kind; each number gives one that reads unlike the others."""
 
 
 class Cluster:
-    """So many nodes of three zones and four sizes, each with a pod of some app, and the default profile."""
+    """So many nodes of three zones, each with a pod of some app with a volume, and the default profile."""
 
     def __init__(self, nodes: int) -> None:
         state = ClusterState()
+        self._objects = state.objects
+        self._see(
+            "StorageClass", "late", {"provisioner": "csi.example.com", "volumeBindingMode": "WaitForFirstConsumer"}
+        )
+        self._see("CSIDriver", "csi.example.com", {"spec": {}})
+        for number in range(3):
+            self._see_claim(f"bound-{number}", "ReadWriteOnce", volume=f"volume-{number}")
+            self._see_claim(f"alone-{number}", "ReadWriteOncePod", volume=f"lonely-{number}")
+            self._see_claim(f"waiting-{number}", "ReadWriteOnce")
         self.cache = state.cache
         self.snapshot = Snapshot(state)
-        self.framework = default_framework({})
+        self.framework = default_framework({}, state)
         for number in range(nodes):
             name = f"node-{number}"
             node = make_node(name).label({HOST: name, ZONE: f"zone-{number % 3}"}, size=str(number % 4))
@@ -117,9 +134,43 @@ class Cluster:
             node = node.taint(f"taint-{number % 5}", "", "PreferNoSchedule")
             self.cache.add_node(node.image(f"image-{number % 7}:latest", size_bytes=10**9).obj())
             app = f"app-{number % (nodes // PODS_OF_AN_APP)}"
-            pod = make_pod(f"placed-{number}").label(app=app).req(cpu="100m").node(name)
+            self._see_claim(f"placed-{number}", "ReadWriteOnce", volume=f"placed-{number}")
+            self._see("CSINode", name, {"spec": {"drivers": [_driver(name)]}})
+            pod = make_pod(f"placed-{number}").label(app=app).req(cpu="100m").pvc(f"placed-{number}").node(name)
             self.cache.add_pod(parse_pod(pod.obj()), name)
         self.snapshot.refresh()
+
+    def _see(self, kind: str, name: str, parts: Spec, namespace: str = "") -> None:
+        manifest = {"kind": kind, "metadata": {"name": name, "namespace": namespace, "uid": f"{kind}-{name}"}} | parts
+        self._objects.set(DECODERS[kind](msgspec.json.encode(manifest)))
+
+    def _see_claim(self, name: str, access_mode: str, volume: str = "") -> None:
+        amount = {"storage": "1Gi"}
+        spec: Spec = {"storageClassName": "late", "accessModes": [access_mode], "resources": {"requests": amount}}
+        bound = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}} if volume else {}
+        metadata = {"name": name, "namespace": "default", "uid": f"claim-{name}"} | bound
+        status = {"phase": "Bound" if volume else "Pending"}
+        self._see(
+            "PersistentVolumeClaim",
+            name,
+            {"metadata": metadata, "spec": spec | {"volumeName": volume}, "status": status},
+        )
+        if volume:
+            source = {"driver": "csi.example.com", "volumeHandle": volume}
+            reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": f"claim-{name}"}
+            affinity = {"required": {"nodeSelectorTerms": [where(ZONE, "In", "zone-0", "zone-1")]}}
+            spec = {"capacity": amount, "csi": source, "claimRef": reference, "nodeAffinity": affinity}
+            spec |= {"storageClassName": "late", "accessModes": [access_mode]}
+            self._see("PersistentVolume", volume, {"spec": spec, "status": {"phase": "Bound"}})
+
+    def preempt(self, pod: PodInfo) -> str:
+        """The cycle of a pod that finds room only by preemption, and the nomination that it ends with."""
+        algorithm = ScheduleAlgorithm(self.snapshot, self.framework, FirstOfEquals())
+        state = CycleState()
+        decision = decide(self.snapshot, pod, self.framework, FirstOfEquals())
+        plan = next(algorithm.preempt(state, decision))
+        assert plan.victims
+        return plan.node_name
 
     def schedule(self, pod: PodInfo) -> str | None:
         """One cycle, and the assumption that follows it."""
@@ -132,8 +183,12 @@ class Cluster:
         return decision.node_name
 
 
-def pod_of(kind: str, number: int, name: str) -> PodInfo:
-    spec = {"schedulerName": "podium", "containers": [{"name": "c"}]} | KINDS[kind](number)
+def _driver(node_name: str) -> Spec:
+    return {"name": "csi.example.com", "nodeID": node_name, "allocatable": {"count": 20}}
+
+
+def pod_of(kind: str, number: int, name: str, **more: object) -> PodInfo:
+    spec = {"schedulerName": "podium", "containers": [{"name": "c"}]} | KINDS[kind](number) | more
     metadata = {"name": name, "namespace": "default", "uid": name, "labels": {"app": f"app-{number}"}}
     return parse_pod(decode_pod(msgspec.json.encode({"metadata": metadata, "spec": spec})))
 
@@ -170,6 +225,25 @@ def test_the_work_of_a_cycle_does_not_grow_with_the_cluster(clusters: dict[int, 
         cluster.schedule(pod_of(kind, 1, f"{kind}-first"))
         measured = (pod_of(kind, 2, f"{kind}-{which}") for which in ("other", "same"))
         steps[nodes] = [steps_of(partial(cluster.schedule, pod)) for pod in measured]
+    for few, many in zip(steps[FEW], steps[MANY], strict=True):
+        assert many <= few + SLACK, f"{FEW} nodes: {steps[FEW]} steps, {MANY} nodes: {steps[MANY]}"
+
+
+def test_the_work_of_a_preemption_does_not_grow_with_the_cluster(clusters: dict[int, Cluster]) -> None:
+    """Once the pods of all nodes stand in their slots, for a preemptor that reads like no other and one like it.
+
+    Its filters read sums only; those that look at single pods (affinity to them, volumes) are asked node by node.
+    """
+
+    def preemptor(number: int, name: str) -> PodInfo:
+        container = {"name": "c", "resources": {"requests": {"cpu": f"{7850 + number}m"}}}
+        return pod_of("plain", number, name, priority=10, containers=[container])
+
+    steps: dict[int, list[int]] = {}
+    for nodes, cluster in clusters.items():
+        cluster.preempt(preemptor(101, "first"))
+        preemptors = (preemptor(102, "other"), preemptor(102, "same"))
+        steps[nodes] = [steps_of(partial(cluster.preempt, pod)) for pod in preemptors]
     for few, many in zip(steps[FEW], steps[MANY], strict=True):
         assert many <= few + SLACK, f"{FEW} nodes: {steps[FEW]} steps, {MANY} nodes: {steps[MANY]}"
 

@@ -53,10 +53,10 @@ def no_api_server(cluster: ClusterState | None = None) -> Handle:
     return Handle(cluster or ClusterState(), server, server)
 
 
-def default_framework(args: Mapping[str, object]) -> Framework:
-    """The default profile, with args for some of its plugins."""
+def default_framework(args: Mapping[str, object], cluster: ClusterState | None = None) -> Framework:
+    """The default profile, with args for some of its plugins; on an empty cluster if none is given."""
     (plugins,) = load_configuration(None).plugins.values()
-    return Framework("podium", plugins, args, IN_TREE, no_api_server(), SilentRecorder())
+    return Framework("podium", plugins, args, IN_TREE, no_api_server(cluster), SilentRecorder())
 
 
 def framework_with(*added: Plugin, weight: int = 1) -> Framework:
