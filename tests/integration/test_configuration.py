@@ -74,6 +74,13 @@ def test_each_pod_is_decided_by_its_own_profile(cluster: Cluster, podium: Podium
         assert process.sample("scheduler_schedule_attempts_total", profile=profile, result=result) == attempts
         count = "scheduler_scheduling_attempt_duration_seconds_count"
         assert process.sample(count, profile=profile, result=result) == attempts
+    assert process.sample("scheduler_unschedulable_pods", profile="spreading", plugin="TaintToleration") == 1
+    evaluated = "scheduler_plugin_evaluation_total"
+    for profile, filters, balances in (("spreading", True, True), ("packing", True, False), ("careless", False, True)):
+        filtering = {"profile": profile, "plugin": "TaintToleration", "extension_point": "Filter"}
+        balancing = {"profile": profile, "plugin": "NodeResourcesBalancedAllocation", "extension_point": "Score"}
+        assert (process.sample(evaluated, **filtering) > 0) is filters
+        assert process.sample(evaluated, **balancing) == 0 or balances
     filtered = "scheduler_framework_extension_point_duration_seconds_count"
     assert process.sample(filtered, profile="spreading", extension_point="Filter", status="Unschedulable") == 1
     assert process.sample(filtered, profile="packing", extension_point="Filter", status="Success") == 1
