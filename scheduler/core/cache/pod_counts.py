@@ -207,6 +207,7 @@ class PodCounts:
         self._owned_index: LabelIndex[OwnedTerm] = LabelIndex()
         self._selecting: dict[tuple[str, int], tuple[Mapping[str, str] | None, TermsByKind]] = {}
         self._selecting_version = namespaces.version
+        self._holding: OrderedDict[OwnedTerm, None] = OrderedDict()
         self._resolved: dict[PodTerm, frozenset[str]] = {}
         self._resolved_version = namespaces.version
 
@@ -228,6 +229,8 @@ class PodCounts:
             self._resolved_version = self._namespaces.version
         resolved = self._resolved.get(term)
         if resolved is None:
+            if len(self._resolved) >= _REMEMBERED:
+                self._resolved.clear()
             resolved = self._resolved[term] = term.namespaces.union(
                 namespace.metadata.name
                 for namespace in self._namespaces
@@ -248,11 +251,6 @@ class PodCounts:
         self._counters.move_to_end(selected)
         return counter
 
-    @property
-    def has_owned_terms(self) -> bool:
-        """Whether any placed pod has affinity terms."""
-        return bool(self._owned)
-
     def owned_terms_selecting(self, pod: PodInfo) -> TermsByKind:
         """The terms of placed pods that select `pod`; kinds without any are left out."""
         if not self._owned:
@@ -267,7 +265,22 @@ class PodCounts:
             if len(self._selecting) >= _REMEMBERED:
                 self._selecting.clear()
             known = self._selecting[key] = (labels, self._find_owned(pod.namespace, labels or _NO_LABELS))
+        for terms in known[1].values():
+            for term in terms:
+                self._hold(term)
         return known[1]
+
+    def _hold(self, term: OwnedTerm) -> None:
+        """Let the term keep its sums, and those not asked about for longest no more."""
+        self._holding[term] = None
+        self._holding.move_to_end(term)
+        if len(self._holding) > self._most_counters:
+            self._holding.popitem(last=False)[0].forget_sums()
+
+    @property
+    def _most_counters(self) -> int:
+        """Counters that keep sums; of a label with a value a node these are as long as all nodes."""
+        return max(_FEWEST_COUNTERS, _COUNTER_BYTES // (8 * max(1, self._nodes.count)))
 
     def _find_owned(self, namespace: str, labels: Mapping[str, str]) -> TermsByKind:
         namespace_labels = self.namespace_labels(namespace)
@@ -305,7 +318,7 @@ class PodCounts:
         for counter in self._counter_index.found_by(pods.labels):
             if counter.selected.include(pods):
                 _join(counter, pods, 1)
-        terms = self.terms.understood(pod)
+        terms = self.terms.of(pod)
         for kind, owned in (
             (TermKind.REQUIRED, terms.required),
             (TermKind.REQUIRED_ANTI, terms.required_anti),
@@ -334,6 +347,7 @@ class PodCounts:
                 del self._owned[counter.kind, counter.pods, counter.topology_key]
                 self._owned_index.drop((counter.pods.selector,), counter)
                 self._selecting.clear()
+                self._holding.pop(counter, None)
 
     def _new_counter(self, selected: SelectedPods) -> PodCounter:
         counter = self._counters[selected] = PodCounter(selected)
@@ -342,8 +356,7 @@ class PodCounts:
         for pods in self._candidates(selected):
             if selected.include(pods):
                 _join(counter, pods, 1)
-        most = max(_FEWEST_COUNTERS, _COUNTER_BYTES // (8 * max(1, self._nodes.count)))
-        if len(self._counters) > most:
+        if len(self._counters) > self._most_counters:
             _, dropped = self._counters.popitem(last=False)
             self._counter_index.drop([selector for _, selector in dropped.selected.terms], dropped)
             for pods in dropped.classes:

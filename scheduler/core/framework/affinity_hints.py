@@ -42,7 +42,7 @@ class AffinityHints:
     def _pod_helps(self, queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
         """A placed or nominated pod that comes near, or leaves and takes away what was in the way."""
         pod = queued.pod_info
-        terms = self._terms.understood(pod)
+        terms = self._terms.of(pod)
         before, after = (each if isinstance(each, PodInfo) else None for each in (old, new))
         if terms.required:
             was_near, is_near = self._all_select(terms.required, before), self._all_select(terms.required, after)
@@ -58,7 +58,7 @@ class AffinityHints:
     def _node_helps(self, queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
         """A node that is new, or has come to another place than before."""
         pod = queued.pod_info
-        terms = self._terms.understood(pod)
+        terms = self._terms.of(pod)
         near_keys = {term.topology_key for term in terms.required}
         now = _labels_of(new) if isinstance(new, Node) else None
         if not isinstance(old, Node):
@@ -90,7 +90,7 @@ class AffinityHints:
     def _namespace_helps(self, queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
         """A namespace that a term means now, or means no more."""
         pod = queued.pod_info
-        terms = self._terms.understood(pod)
+        terms = self._terms.of(pod)
         before, after = (_labels_of(each) if isinstance(each, Namespace) else None for each in (old, new))
         named = new if isinstance(new, Namespace) else old
         name = named.metadata.name if isinstance(named, Namespace) else ""
@@ -116,7 +116,7 @@ class AffinityHints:
 
     def _repelling_keys(self, placed: PodInfo, pod: PodInfo) -> frozenset[str]:
         """Topology keys of the placed pod's required anti-affinity that selects the waiting one."""
-        terms = self._terms.understood(placed).required_anti
+        terms = self._terms.of(placed).required_anti
         return frozenset(term.topology_key for term in terms if self._selects(term, pod))
 
 

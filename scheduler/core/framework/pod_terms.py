@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from scheduler.api.selector_wording import kubernetes_wording
 from scheduler.api.selectors import NOTHING, Selector, SelectorError, compile_label_selector
 from scheduler.api.types import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, WeightedPodAffinityTerm
 from scheduler.core.framework.types import PodInfo
@@ -41,86 +42,70 @@ class AffinityTerm(NamedTuple):
 
 
 class AffinityTerms(NamedTuple):
-    """All terms of a pod. Compiled by `affinity_terms`; `preferred` holds the wishes of both kinds."""
+    """All terms of a pod. Compiled by `affinity_terms`; `preferred` holds the wishes of both kinds.
+
+    Attributes:
+        faults: what is wrong with terms that the API server should have refused, in kube-scheduler's words. Of each of
+            the four lists in which a term is wrong no term counts.
+    """
 
     required: tuple[AffinityTerm, ...] = ()
     required_anti: tuple[AffinityTerm, ...] = ()
     preferred: tuple[AffinityTerm, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 NO_TERMS = AffinityTerms()
-
-
-def affinity_terms(affinity: Affinity | None, namespace: str) -> AffinityTerms:
-    """The terms that a pod of this namespace has by its affinity.
-
-    Raises:
-        SelectorError: a selector that the API server should have refused.
-    """
-    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
-        return NO_TERMS
-    near, far = affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAntiAffinity()
-    return AffinityTerms(
-        _required(near.required_during_scheduling_ignored_during_execution, namespace),
-        _required(far.required_during_scheduling_ignored_during_execution, namespace),
-        (
-            *_preferred(near.preferred_during_scheduling_ignored_during_execution, namespace, 1),
-            *_preferred(far.preferred_during_scheduling_ignored_during_execution, namespace, -1),
-        ),
-    )
 
 
 class CompiledTerms:
     """The terms of pods, compiled once for all pods that share an affinity, as equal ones do. Bounded."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, str], tuple[Affinity, AffinityTerms | SelectorError]] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], tuple[Affinity, AffinityTerms]] = OrderedDict()
 
     def of(self, pod: PodInfo) -> AffinityTerms:
-        """The pod's own terms.
-
-        Raises:
-            SelectorError: one of them has a selector that the API server should have refused.
-        """
-        terms = self._find(pod)
-        if isinstance(terms, SelectorError):
-            raise terms
-        return terms
-
-    def understood(self, pod: PodInfo) -> AffinityTerms:
-        """The pod's own terms; none where one of them has a selector that nobody understands."""
-        terms = self._find(pod)
-        return NO_TERMS if isinstance(terms, SelectorError) else terms
-
-    def _find(self, pod: PodInfo) -> AffinityTerms | SelectorError:
+        """The pod's own terms."""
         affinity = pod.pod.spec.affinity
         if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
             return NO_TERMS
         key = (id(affinity), pod.namespace)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = (affinity, _compiled(affinity, pod.namespace))
+            known = self._known[key] = (affinity, affinity_terms(affinity, pod.namespace))
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return known[1]
 
 
-def _compiled(affinity: Affinity, namespace: str) -> AffinityTerms | SelectorError:
-    try:
-        return affinity_terms(affinity, namespace)
-    except SelectorError as error:
-        return error
+def affinity_terms(affinity: Affinity, namespace: str) -> AffinityTerms:
+    """The terms that a pod of this namespace has by its affinity."""
+    near, far = affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAntiAffinity()
+    faults: list[str] = []
 
+    def compiled(name: str, terms: Iterable[tuple[int, PodAffinityTerm]]) -> tuple[AffinityTerm, ...]:
+        given = list(terms)
+        try:
+            return tuple(AffinityTerm(_pods(term, namespace), term.topology_key, weight) for weight, term in given)
+        except SelectorError as error:
+            faults.append(f"{name}: {_first_fault(term for _, term in given) or error}")
+            return ()
 
-def _required(terms: Iterable[PodAffinityTerm] | None, namespace: str) -> tuple[AffinityTerm, ...]:
-    return tuple(AffinityTerm(_pods(term, namespace), term.topology_key) for term in terms or ())
-
-
-def _preferred(wishes: Iterable[WeightedPodAffinityTerm] | None, namespace: str, sign: int) -> tuple[AffinityTerm, ...]:
-    return tuple(
-        AffinityTerm(_pods(wish.pod_affinity_term, namespace), wish.pod_affinity_term.topology_key, sign * wish.weight)
-        for wish in wishes or ()
+    required = compiled("requiredAffinityTerms", _unweighted(near.required_during_scheduling_ignored_during_execution))
+    anti = compiled("requiredAntiAffinityTerms", _unweighted(far.required_during_scheduling_ignored_during_execution))
+    wishes = compiled("preferredAffinityTerms", _weighted(near.preferred_during_scheduling_ignored_during_execution, 1))
+    wishes += compiled(
+        "preferredAntiAffinityTerms", _weighted(far.preferred_during_scheduling_ignored_during_execution, -1)
     )
+    return AffinityTerms(required, anti, wishes, tuple(faults))
+
+
+def _unweighted(terms: Iterable[PodAffinityTerm] | None) -> Iterator[tuple[int, PodAffinityTerm]]:
+    return ((0, term) for term in terms or ())
+
+
+def _weighted(wishes: Iterable[WeightedPodAffinityTerm] | None, sign: int) -> Iterator[tuple[int, PodAffinityTerm]]:
+    return ((sign * wish.weight, wish.pod_affinity_term) for wish in wishes or ())
 
 
 def _pods(term: PodAffinityTerm, namespace: str) -> PodTerm:
@@ -130,3 +115,10 @@ def _pods(term: PodAffinityTerm, namespace: str) -> PodTerm:
         NOTHING if term.namespace_selector is None else compile_label_selector(term.namespace_selector),
         compile_label_selector(term.label_selector),
     )
+
+
+def _first_fault(terms: Iterable[PodAffinityTerm]) -> str:
+    wordings = (
+        kubernetes_wording(term.label_selector) or kubernetes_wording(term.namespace_selector) for term in terms
+    )
+    return next(filter(None, wordings), "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from scheduler.api.selectors import SelectorError
+from scheduler.api.selector_wording import aggregated
 from scheduler.api.types import Affinity
 from scheduler.config.plugin_args import InterPodAffinityArgs
 from scheduler.core.cache.columns import MISSING
@@ -114,10 +114,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         """SKIP unless the pod requires something, or a placed pod repels it from some node."""
         affinity = pod.pod.spec.affinity
         if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
-            try:
-                terms = snapshot.pod_counts.terms.of(pod)
-            except SelectorError as error:
-                return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"parsing pod: {error}")
+            terms = snapshot.pod_counts.terms.of(pod)
+            if terms.faults:
+                return Status.of(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"parsing pod: {aggregated(terms.faults)}")
             if terms.required or terms.required_anti:
                 state.write(self.name, self._find_demands(pod, snapshot.pod_counts))
                 return None

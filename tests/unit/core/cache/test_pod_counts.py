@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from scheduler.api.selectors import compile_labels
-from scheduler.api.types import Node
+from scheduler.api.types import Affinity, LabelSelector, Node, PodAffinityTerm, PodAntiAffinity
+from scheduler.core.cache import pod_counts
 from scheduler.core.cache.cluster_state import ClusterState
-from scheduler.core.cache.pod_counts import SelectedPods
+from scheduler.core.cache.pod_counts import SelectedPods, TermKind
 from scheduler.core.cache.snapshot import Snapshot
-from scheduler.core.cache.topology import NodeMask
+from scheduler.core.cache.topology import NodeMask, TopologySums
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.types import PodInfo
 from scheduler.testing import make_node, make_pod
@@ -108,3 +110,29 @@ def test_an_overlay_is_counted_and_taken_back() -> None:
         overlay.add_pod(0, parse_pod(make_pod("p").label(app="web").obj()))
         assert counter.sums(snapshot.nodes, "zone").by_value[zone] == 1
     assert counter.sums(snapshot.nodes, "zone").by_value[zone] == 0
+
+
+def test_sums_of_owned_terms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the terms not asked about for longest are dropped, and counted anew when asked for again."""
+    monkeypatch.setattr(pod_counts, "_FEWEST_COUNTERS", 2)
+    monkeypatch.setattr(pod_counts, "_COUNTER_BYTES", 0)
+    state = ClusterState()
+    state.cache.add_node(_node(0, "a"))
+    apps = [f"app-{number}" for number in range(3)]
+    for app in apps:
+        term = PodAffinityTerm("zone", LabelSelector({"app": app}))
+        shape = make_pod(app).affinity(Affinity(pod_anti_affinity=PodAntiAffinity((term,)))).node("n0")
+        state.cache.add_pod(parse_pod(shape.obj()), "n0")
+    snapshot = Snapshot(state)
+    snapshot.refresh()
+
+    def sums(app: str) -> TopologySums:
+        pod = parse_pod(make_pod("p").label(app=app).obj())
+        (term,) = snapshot.pod_counts.owned_terms_selecting(pod)[TermKind.REQUIRED_ANTI]
+        return term.sums(snapshot.nodes, "zone")
+
+    first, second, third = map(sums, apps)
+    assert sums(apps[1]) is second
+    assert sums(apps[2]) is third
+    assert sums(apps[0]) is not first
+    assert sums(apps[0]).values_taken == 1
