@@ -294,9 +294,8 @@ class ScheduleOne:
         nominated = pod.pod.status.nominated_node_name
         if nominated and pod.uid in self._queue:
             self._nominator.add(pod, nominated)
-        self._queue.move_all_to_active_or_backoff(
-            ASSIGNED_POD_DELETE, pod.on_node(node_name), None, self._clock(), except_uid=pod.uid if rejected else ""
-        )
+        # It was never there, it only held room there.
+        self._room_is_free(pod, node_name, except_uid=pod.uid if rejected else "")
 
     # --- 9. failure
 

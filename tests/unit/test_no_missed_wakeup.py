@@ -82,9 +82,9 @@ class Wakeups(RuleBasedStateMachine):
     def schedule(self) -> None:
         self.life.schedule()
 
-    @rule()
-    def finish(self) -> None:
-        self.life.finish()
+    @rule(refused=st.booleans())
+    def finish(self, refused: bool) -> None:
+        self.life.finish(refused=refused)
 
     @rule()
     def end_backoff(self) -> None:

@@ -61,7 +61,11 @@ class Changes:
 
 
 class Cache:
-    """Node infos and pod states."""
+    """Node infos and pod states.
+
+    Attributes:
+        version: grows with each change of a node or of what counts on one.
+    """
 
     def __init__(self) -> None:
         self._nodes: dict[str, NodeInfo] = {}
@@ -70,6 +74,7 @@ class Cache:
         self._free_rows: list[int] = []
         self._rows = 0
         self._changes = Changes({}, {})
+        self.version = 0
 
     # --- pods
 
@@ -124,6 +129,7 @@ class Cache:
         except QuantityError:
             self._drop_if_empty(info)
             raise
+        self.version += 1
         self._changes.nodes[info.row] = info
         self._changes.usage[info.row] = info
 
@@ -133,6 +139,7 @@ class Cache:
         if info is None or info.node is None:
             return
         info.set_node(None)
+        self.version += 1
         self._changes.nodes[info.row] = info
         self._drop_if_empty(info)
 
@@ -161,6 +168,7 @@ class Cache:
         info = self._info(state.node_name)
         info.add_pod(state.pod)
         self._pods[state.pod.uid] = state
+        self.version += 1
         self._changes.usage[info.row] = info
         self._changes.pods.append((1, state.pod, info.row))
 
@@ -169,6 +177,7 @@ class Cache:
         self._assumed.discard(uid)
         info = self._nodes[state.node_name]
         info.remove_pod(uid)
+        self.version += 1
         self._changes.usage[info.row] = info
         self._changes.pods.append((-1, state.pod, info.row))
         self._drop_if_empty(info)

@@ -14,6 +14,9 @@ class Nominator:
 
     Written by the scheduling cycle (preemption nominates in memory before anything is written to the cluster) and by
     `event_handlers` (nominations found on pods, pods that are gone or bound, nodes that are gone); read by filtering.
+
+    Attributes:
+        version: grows with each change.
     """
 
     def __init__(self) -> None:
@@ -22,6 +25,7 @@ class Nominator:
         self._pods_at: Counter[int] = Counter()
         self._priorities: list[int] = []
         self._changed: dict[str, None] = {}
+        self.version = 0
 
     def add(self, pod: PodInfo, node_name: str) -> None:
         """Nominate the pod to a node, in place of the node it was nominated to before."""
@@ -29,6 +33,7 @@ class Nominator:
         self._node_of[pod.uid] = node_name
         self._by_node.setdefault(node_name, {})[pod.uid] = pod
         self._changed[node_name] = None
+        self.version += 1
         self._pods_at[pod.priority] += 1
         if self._pods_at[pod.priority] == 1:
             self._priorities = sorted(self._pods_at)
@@ -43,6 +48,7 @@ class Nominator:
         if not on_node:
             del self._by_node[node_name]
         self._changed[node_name] = None
+        self.version += 1
         self._pods_at[priority] -= 1
         if not self._pods_at[priority]:
             del self._pods_at[priority]

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from scheduler.core.framework.types import PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.cluster_state import ClusterState
-    from scheduler.core.cache.node_info import NodeInfo
 
 Asked: TypeAlias = Sequence[tuple[str, int]]
 """The resources that a pod asks and NodeResourcesFit looks at, with the amounts (cpu in milli, others in units)."""
+
+_EXACT_IN_FLOATS: Final = 2**53
+"""Columns are floats: of amounts beyond, what they find to fit must be found to fit here, so nothing is taken off."""
+
+
+class _Free(NamedTuple):
+    """What is left of a node: pods that it may still hold, and amounts by resource."""
+
+    pods: int
+    amounts: dict[str, int]
 
 
 class LiveRoom:
     """What NodeResourcesFit would say of a waiting pod and a node if it were asked now.
 
     As its filter with nominated pods does, which is the stricter of the two passes: pods nominated to the node that are
-    not of lower priority count as if they were there, the pod itself does not.
+    not of lower priority count as if they were there, the pod itself does not. A hint is asked about many kinds of pods
+    one after the other: what was found out of a node is kept until cache or nominations change.
     """
 
     def __init__(self, cluster: ClusterState) -> None:
         self._cache = cluster.cache
         self._nominator = cluster.nominator
+        self._seen = (-1, -1)
+        self._known: dict[tuple[str, int, bool], _Free] = {}
 
     def is_nominated(self, pod: PodInfo, node_name: str | None = None) -> bool:
         """Whether room is held for the pod on that node, or on any."""
@@ -33,47 +45,65 @@ class LiveRoom:
 
     def fits(self, pod: PodInfo, asked: Asked, node_name: str) -> bool:
         """Whether there is room."""
-        info = self._node(node_name)
-        return info is not None and self._has_room(pod, asked, info, len(info.pods), info.requested)
+        return self._has_room(pod, asked, node_name, without_lower=False)
 
     def fits_without_lower(self, pod: PodInfo, asked: Asked, node_name: str) -> bool:
         """Whether there would be room if all pods of lower priority left; if not, no preemption makes any."""
-        info = self._node(node_name)
-        if info is None:
-            return False
-        if all(priority >= pod.priority for priority in info.priorities):
-            return self._has_room(pod, asked, info, len(info.pods), info.requested)
-        staying = [other for other in info.pods.values() if other.priority >= pod.priority]
-        requested = {resource: _sum(staying, resource) for resource, _ in asked}
-        return self._has_room(pod, asked, info, len(staying), requested)
+        return self._has_room(pod, asked, node_name, without_lower=True)
 
     def awaits_victims(self, pod: PodInfo, node_name: str) -> bool:
         """Whether pods of lower priority that a preemption evicted are still on the node."""
         info = self._cache.node_info(node_name)
         return info is not None and any_evicted_below(pod, info.pods.values())
 
-    def _node(self, name: str) -> NodeInfo | None:
-        info = self._cache.node_info(name)
-        return None if info is None or info.node is None else info
-
-    def _has_room(self, pod: PodInfo, asked: Asked, info: NodeInfo, pods: int, requested: dict[str, int]) -> bool:
-        nominated = [
-            other
-            for other in self._nominator.on_node(info.name)
-            if other.priority >= pod.priority and other.uid != pod.uid
-        ]
-        if pods + len(nominated) >= info.allocatable.get("pods", 0):
+    def _has_room(self, pod: PodInfo, asked: Asked, node_name: str, *, without_lower: bool) -> bool:
+        versions = (self._cache.version, self._nominator.version)
+        if versions != self._seen:
+            self._known.clear()
+            self._seen = versions
+        key = (node_name, pod.priority, without_lower)
+        counts_itself = self.is_nominated(pod, node_name)
+        free = None if counts_itself else self._known.get(key)
+        if free is None:
+            free = self._free(pod, node_name, without_lower)
+            if not counts_itself:
+                self._known[key] = free
+        if free.pods <= 0:
             return False
-        for resource, ask in asked:
-            used = requested.get(resource, 0) + _sum(nominated, resource)
-            # In floats, as the columns have it: what passes there must pass here.
-            if float(used) + ask > float(info.allocatable.get(resource, 0)):
+        for resource, ask in asked:  # noqa: SIM110 (half the time of all() and a generator)
+            if ask > free.amounts.get(resource, 0):
                 return False
         return True
 
+    def _free(self, pod: PodInfo, node_name: str, without_lower: bool) -> _Free:
+        info = self._cache.node_info(node_name)
+        if info is None or info.node is None:
+            return _Free(0, {})
+        nominated = [
+            other
+            for other in self._nominator.on_node(node_name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+        pods, requested = len(info.pods), info.requested
+        if without_lower and any(priority < pod.priority for priority in info.priorities):
+            staying = [other for other in info.pods.values() if other.priority >= pod.priority]
+            pods, requested = len(staying), _sums(staying)
+        if nominated:
+            pods += len(nominated)
+            requested = _sums(nominated, requested)
+        amounts = {
+            resource: amount - requested.get(resource, 0) if amount < _EXACT_IN_FLOATS else amount
+            for resource, amount in info.allocatable.items()
+        }
+        return _Free(info.allocatable.get("pods", 0) - pods, amounts)
 
-def _sum(pods: Iterable[PodInfo], resource: str) -> int:
-    return sum(pod.requests.get(resource) for pod in pods)
+
+def _sums(pods: Iterable[PodInfo], start: dict[str, int] | None = None) -> dict[str, int]:
+    sums = dict(start or {})
+    for pod in pods:
+        for resource, amount in pod.requests.amounts:
+            sums[resource] = sums.get(resource, 0) + amount
+    return sums
 
 
 def any_evicted_below(preemptor: PodInfo, pods: Collection[PodInfo]) -> bool:

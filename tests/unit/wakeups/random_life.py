@@ -23,6 +23,7 @@ from scheduler.api.types import (
     PodAntiAffinity,
     TopologySpreadConstraint,
 )
+from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo
 from scheduler.core.queue.entry import Place
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -189,14 +190,15 @@ class RandomLife:
         if queued is not None:
             self.shell.schedule_one.schedule_one(queued)
 
-    def finish(self) -> None:
-        """Bindings and evictions under way end, and the watch shows what came of them."""
+    def finish(self, *, refused: bool = False) -> None:
+        """Bindings and evictions under way end, and the watch shows what came of them; bindings may be refused."""
+        self.shell.binder.answer = Status.of(Code.ERROR, "refused") if refused else None
         started, self.shell.binding[:] = list(self.shell.binding), []
         asked, done = len(self.shell.binder.asked), len(self.shell.evictions.done)
         for cycle in started:
             run(cycle)
         for name, node_name in self.shell.binder.asked[asked:]:
-            if name in self.pods:
+            if name in self.pods and not refused:
                 pod = self.pods[name]
                 self._write_pod(replace(pod, spec=replace(pod.spec, node_name=node_name)))
         for what, name in self.shell.evictions.done[done:]:

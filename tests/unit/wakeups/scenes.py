@@ -15,12 +15,12 @@ from scheduler.api.types import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    Pod,
 )
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.wakeups.affinity_scenes import AFFINITY
 from tests.unit.wakeups.background import idle
 from tests.unit.wakeups.scene import Event, Scene, add, delete, opened, together, update
+from tests.unit.wakeups.spread_scenes import SPREAD
 
 GPU: Final = "example.com/gpu"
 
@@ -29,11 +29,6 @@ _OTHER_NODE = make_node("n2").capacity(cpu="1", pods=10)
 _FULL = (_NODE, make_pod("there").req(cpu="1").node("n1"))
 _THERE = _FULL[1]
 _POD = make_pod("waits").req(cpu="1")
-
-
-def _evicted(pod: PodBuilder) -> Pod:
-    """The pod after a preemption deleted it, until it leaves."""
-    return pod.condition("DisruptionTarget", "True", "PreemptionByScheduler").terminating().obj()
 
 
 # --- NodeResourcesFit
@@ -398,6 +393,6 @@ SEVERAL: Final = {
 
 SCENES: Final[dict[str, Scene]] = {
     f"{scene.plugin}, {name}": scene
-    for scenes in (FIT, NODES, PORTS, AFFINITY, SEVERAL)
+    for scenes in (FIT, NODES, PORTS, SEVERAL, SPREAD, AFFINITY)
     for name, scene in scenes.items()
 }
