@@ -10,6 +10,7 @@ from scheduler.api.selectors import compile_labels
 from scheduler.api.types import Affinity, LabelSelector, Node, PodAffinityTerm, PodAntiAffinity
 from scheduler.core.cache import pod_counts
 from scheduler.core.cache.cluster_state import ClusterState
+from scheduler.core.cache.columns import MISSING
 from scheduler.core.cache.pod_counts import SelectedPods, TermKind
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.cache.topology import NodeMask, TopologySums
@@ -60,13 +61,16 @@ def test_counters_equal_a_recount(events: list[tuple[str, int, str | None, str, 
         for selected in SELECTORS:
             counter = snapshot.pod_counts.counter(selected)
             for counting in (None, mask):
-                sums = counter.sums(snapshot.nodes, "zone", counting).by_value
+                sums = counter.sums(snapshot.nodes, "zone", counting)
                 for zone in ("a", "b"):
                     expected = sum(
                         zones.get(node) == zone and _selected(selected, pod) for pod, node in placed.values()
                     )
                     number = values.find(zone)
-                    assert (0 if number is None else sums[number]) == expected
+                    assert (0 if number is None else sums.by_value[number]) == expected
+                assert sums.taken[:MISSING].tolist() == (sums.by_value[:MISSING] != 0).tolist()
+                assert not sums.taken[MISSING]
+                assert sums.values_taken == sums.taken.sum()
 
     for step, (kind, number, zone, app, namespace, terminating) in enumerate(events):
         name = f"n{number}"
