@@ -7,6 +7,8 @@ import msgspec
 from scheduler.config.types import KubeSchedulerConfiguration
 
 _SECRET: Final = "keyData"  # noqa: S105  the field's name
+_AFFINITY: Final = "addedAffinity"
+"""Where a list without terms is something else than none: no node matches it."""
 _REDACTED: Final = "--- REDACTED ---"
 
 
@@ -16,10 +18,15 @@ def configuration_view(configuration: KubeSchedulerConfiguration) -> dict[str, A
     return view
 
 
-def _tidy(value: Any) -> Any:
+def _tidy(value: Any, *, drop_empty: bool = True) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_tidy(item) for item in value]
-    if isinstance(value, dict):
-        shown = {key: _REDACTED if key == _SECRET and item else _tidy(item) for key, item in value.items()}
-        return {key: item for key, item in shown.items() if item not in (None, {}, [])}
-    return value
+        return [_tidy(item, drop_empty=drop_empty) for item in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {}
+    for key, item in value.items():
+        empty_is_absent = drop_empty and key != _AFFINITY
+        tidied = _REDACTED if key == _SECRET and item else _tidy(item, drop_empty=empty_is_absent)
+        if tidied is not None and not (empty_is_absent and tidied in ({}, [])):
+            shown[key] = tidied
+    return shown

@@ -1,8 +1,6 @@
 """Profiles put to work: each framework has the plugins, weights, args and percentage of its own profile."""
 
-import gzip
 import random
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +15,7 @@ from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.frameworks import build_frameworks
 from scheduler.testing import make_node, make_pod
-from tests.unit.config.configurations import load
+from tests.unit.config.configurations import load, verdicts
 from tests.unit.core.framework.profiles import no_api_server
 from tests.unit.core.plugins.asking import parsed
 
@@ -37,7 +35,6 @@ OBJECTS = {
     },
 }
 """A claim that is bound to a volume in one zone."""
-VERDICTS = Path(__file__).parent / "config" / "verdicts.jsonl.gz"
 
 
 def frameworks(fields: dict[str, Any], handle: Handle | None = None) -> dict[str, Framework]:
@@ -70,9 +67,9 @@ def test_profiles_share_no_plugin() -> None:
 def test_whatever_is_taken_can_be_put_to_work() -> None:
     """No configuration that was read without a fault fails later, when its plugins are made."""
     built = 0
-    for line in gzip.decompress(VERDICTS.read_bytes()).splitlines():
+    for verdict in verdicts():
         try:
-            made = frameworks(msgspec.json.decode(line)["config"])
+            made = frameworks(verdict.config)
         except ConfigurationError:
             continue
         built += 1

@@ -1,5 +1,6 @@
 """Configurations for the tests of this folder, and the faults that a file has."""
 
+import gzip
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,3 +52,16 @@ def profile(**fields: Any) -> dict[str, Any]:
 def with_args(plugin: str, **args: Any) -> dict[str, Any]:
     """The top-level fields of a configuration with one profile that gives `plugin` these args."""
     return profile(pluginConfig=[{"name": plugin, "args": args}])
+
+
+class Verdict(msgspec.Struct):
+    """What kube-scheduler says of a configuration without apiVersion and kind: why it refuses it, or nothing."""
+
+    config: dict[str, Any]
+    refused: str
+
+
+def verdicts() -> list[Verdict]:
+    """400 random configurations, with kube-scheduler's verdict of each."""
+    lines = gzip.decompress((Path(__file__).parent / "verdicts.jsonl.gz").read_bytes())
+    return msgspec.json.Decoder(Verdict).decode_lines(lines)

@@ -5,29 +5,15 @@ defaulting and validation, and of building the frameworks. Not covered, because 
 extenders, parallelism, percentages, and the two rules where Podium is stricter (`docs/differences.md`).
 """
 
-import gzip
-from pathlib import Path
-from typing import Any
-
-import msgspec
-
-from tests.unit.config.configurations import ALL_SUPPORTED, faults
-
-
-class Verdict(msgspec.Struct):
-    """What kube-scheduler says of a configuration without apiVersion and kind."""
-
-    config: dict[str, Any]
-    refused: str
+from tests.unit.config.configurations import ALL_SUPPORTED, faults, verdicts
 
 
 def test_configurations_are_taken_and_refused_as_by_kube_scheduler() -> None:
     """With every default plugin there; what is refused only because Podium does not do it yet counts as taken."""
-    lines = gzip.decompress((Path(__file__).parent / "verdicts.jsonl.gz").read_bytes())
-    verdicts = msgspec.json.Decoder(Verdict).decode_lines(lines)
-    assert (len(verdicts), sum(not verdict.refused for verdict in verdicts)) == (400, 150)
+    cases = verdicts()
+    assert (len(cases), sum(not case.refused for case in cases)) == (400, 150)
     differing = []
-    for verdict in verdicts:
+    for verdict in cases:
         found = faults(verdict.config, known=ALL_SUPPORTED, take_over=True)
         broken = [str(fault) for fault in found if verdict.refused or "not supported yet" not in fault.message]
         if bool(broken) != bool(verdict.refused):

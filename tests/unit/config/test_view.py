@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from scheduler.config.loading import parse_configuration
 from scheduler.config.types import Extender, ExtenderTLSConfig
 from scheduler.config.view import configuration_view
-from tests.unit.config.configurations import load, profile
+from tests.unit.config.configurations import faults, load, profile, verdicts, with_args
 
 
 def test_what_is_shown_can_be_loaded_again() -> None:
@@ -14,6 +14,29 @@ def test_what_is_shown_can_be_loaded_again() -> None:
     configuration = load(profile(plugins={"score": {"disabled": [{"name": "ImageLocality"}]}})).configuration
     again = parse_configuration(msgspec.json.encode(configuration_view(configuration)), source="view")
     assert again.configuration == configuration
+
+
+def test_an_affinity_without_terms_is_kept() -> None:
+    """Required terms that are none match no node; left out, every node would match."""
+    added: dict[str, object] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    configuration = load(with_args("NodeAffinity", addedAffinity=added)).configuration
+    again = parse_configuration(msgspec.json.encode(configuration_view(configuration)), source="view")
+    assert again.configuration == configuration
+
+
+def test_whatever_is_shown_can_be_loaded_again() -> None:
+    """So it is with every configuration among kube-scheduler's verdicts that has no faults."""
+    shown = 0
+    for verdict in verdicts():
+        if faults(verdict.config, take_over=True):
+            continue
+        shown += 1
+        loaded = load(verdict.config, take_over=True)
+        view = msgspec.json.encode(configuration_view(loaded.configuration))
+        again = parse_configuration(view, source="view", take_over=True)
+        assert again.configuration == loaded.configuration
+        assert again.plugins == loaded.plugins
+    assert shown > 100
 
 
 def test_durations_are_text_and_unset_fields_are_left_out() -> None:
