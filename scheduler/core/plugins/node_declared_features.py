@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from scheduler.api.types import Node, PodSpec
+from scheduler.api.types import Container, Node, PodSpec
 from scheduler.core.framework.events import Action, ClusterEvent, EventResource, RegisteredEvent
 from scheduler.core.framework.interface import Depends, FilterPlugin, Rows
 from scheduler.core.framework.status import Code, Status
@@ -34,6 +34,10 @@ class NodeDeclaredFeatures(FilterPlugin):
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
         """What the pod needs; None when that is nothing."""
         return required_features(pod.pod.spec) or None
+
+    def hint_signature(self, pod: PodInfo) -> Hashable:
+        """What the pod needs."""
+        return required_features(pod.pod.spec)
 
     def filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> IntArray:
         """-1 where a feature is missing."""
@@ -66,10 +70,17 @@ def required_features(spec: PodSpec) -> frozenset[str]:
     required = _NOTHING
     if spec.host_network and spec.host_users is False:
         required |= {USER_NAMESPACES_WITH_HOST_NETWORK}
-    for container in (*spec.containers, *(spec.init_containers or ())):
-        if any(rule.action == "RestartAllContainers" for rule in container.restart_policy_rules or ()):
-            return required | {RESTART_ALL_CONTAINERS}
+    if _restarts_all(spec.containers) or (spec.init_containers and _restarts_all(spec.init_containers)):
+        required |= {RESTART_ALL_CONTAINERS}
     return required
+
+
+def _restarts_all(containers: Sequence[Container]) -> bool:
+    for container in containers:
+        rules = container.restart_policy_rules
+        if rules and any(rule.action == "RestartAllContainers" for rule in rules):
+            return True
+    return False
 
 
 def _node_now_has_them(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:

@@ -63,6 +63,8 @@ def test_pods_that_need_the_same_read_alike() -> None:
     other = RESTARTS_ALL.toleration("gpu", "Exists").obj()
     assert PLUGIN.filter_signature(parsed(RESTARTS_ALL), snapshot) == PLUGIN.filter_signature(parsed(other), snapshot)
     assert PLUGIN.filter_signature(parsed(PLAIN), snapshot) is None
+    assert PLUGIN.hint_signature(parsed(RESTARTS_ALL)) == PLUGIN.hint_signature(parsed(other))
+    assert PLUGIN.hint_signature(parsed(RESTARTS_ALL)) != PLUGIN.hint_signature(parsed(OWN_USERS_ON_HOST_NETWORK))
 
 
 @pytest.mark.parametrize(
