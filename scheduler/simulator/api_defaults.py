@@ -43,7 +43,11 @@ def _replication_controller(controller: Object) -> Object:
     spec = controller.get("spec") or {}
     template = spec.get("template")
     labels = ((template.get("metadata") or {}).get("labels") or {}) if isinstance(template, dict) else {}
-    return _with(controller, "spec", selector=labels) if labels and not spec.get("selector") else controller
+    if labels and not spec.get("selector"):
+        controller = _with(controller, "spec", selector=labels)
+    if labels and not controller["metadata"].get("labels"):
+        controller = _with(controller, "metadata", labels=labels)
+    return controller
 
 
 def _persistent_volume(volume: Object) -> Object:

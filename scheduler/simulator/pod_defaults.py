@@ -72,7 +72,7 @@ def _requests_from_limits(resources: Object) -> Object:
     missing = {name: amount for name, amount in completed[1].items() if name not in requests}
     if not missing and completed[0] is requests and completed[1] is limits:
         return resources
-    return {**resources, "requests": {**completed[0], **missing}, "limits": completed[1]}
+    return {**resources, "requests": {**completed[0], **missing}, **({"limits": completed[1]} if limits else {})}
 
 
 def _port(port: Object, *, on_host: bool) -> Object:
@@ -145,7 +145,8 @@ def _whole_pod(spec: Object) -> Object:
     for name, request in requests.items():
         if _is_for_whole_pods(name) and name not in limits and _all_limit(spec, name):
             limits[name] = as_quantity(max(of_containers[name], nano_value(request)))
-    return {**resources, "requests": requests, "limits": limits}
+    whole = {"requests": requests, "limits": limits}
+    return {**resources, **{name: amounts for name, amounts in whole.items() if amounts}}
 
 
 def _is_huge_page(name: str) -> bool:

@@ -39,7 +39,7 @@ class PriorityAdmission:
         class_name, value, policy = self._by_name[name] if name else self._default
         return {
             **spec,
-            "priorityClassName": class_name,
+            "priorityClassName": class_name or None,
             "priority": value if priority is None else priority,
             "preemptionPolicy": spec.get("preemptionPolicy") or policy,
         }
