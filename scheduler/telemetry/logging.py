@@ -69,6 +69,13 @@ def configure_logging(level: int, stream: BinaryIO | None = None, *, console: bo
     logging.captureWarnings(capture=True)
 
 
+def silence_logging() -> None:
+    """Write nothing below critical: for commands whose answer tells everything. Called before the first line."""
+    verbosity.level = 0
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.CRITICAL)
+
+
 def _foreign_level(level: int) -> int:
     if level >= _FOREIGN_DEBUG_VERBOSITY:
         return logging.DEBUG

@@ -70,6 +70,24 @@ class NodeVerdicts:
             grouped.append((self._status_of(index, pair - (index << 32)), count))
         return grouped
 
+    def nodes_by_status(self) -> list[tuple[Status, list[str]]]:
+        """Distinct statuses of rejected nodes, each with the names of the nodes, in the order of rows. For people."""
+        rejected = (self.rejected_by != FEASIBLE) & (self.rejected_by != NO_NODE)
+        positions = np.flatnonzero(rejected)
+        pairs = (self.rejected_by[positions].astype(np.int64) << 32) + self.verdicts[positions]
+        distinct, group = np.unique(pairs, return_inverse=True)
+        answer = []
+        for number, pair in enumerate(distinct.tolist()):
+            index = (pair + _HALF) >> 32
+            members = positions[group == number].tolist()
+            rows = members if self.rows is None else [self.rows[position] for position in members]
+            answer.append((self._status_of(index, pair - (index << 32)), [self.names[row] for row in rows]))
+        if self.left_out is not None and self.rows is not None:
+            kept = set(self.rows)
+            others = [name for row, name in enumerate(self.names) if row not in kept and name]
+            answer.append((self.left_out, others))
+        return [(status, names) for status, names in answer if names]
+
     def reason_counts(self) -> Counter[str]:
         """Rejected nodes by reason text; a node may count in several."""
         counts: Counter[str] = Counter()
