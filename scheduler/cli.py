@@ -1,4 +1,4 @@
-"""The command line: `podium run`, `podium config` and `podium version`.
+"""The command line: `podium run`, `podium simulate`, `podium config` and `podium version`.
 
 Exit codes: 2 for a command line that cannot be read; for a configuration with faults (all of them listed) 1 from `run`
 and 2 from `config`; else what the command returns. What a command needs is imported when it runs, so that `version` and
@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 _DISTRIBUTION: Final = "podium-scheduler"
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
 _MAXIMUM_PORT: Final = 65535
+_MAXIMUM_SEED: Final = 2**63 - 1
 _USAGE_ERROR: Final = 2
 _CONFIGURATION_ERROR: Final = 1
 
@@ -29,10 +30,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code. A command line that cannot be read, and `--help`, end in SystemExit, as argparse does.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "simulate" and not options.files and not options.from_cluster:
+        parser.error("simulate needs a file, or --from-cluster")
     if options.command == "version":
         sys.stdout.write(f"podium {importlib.metadata.version(_DISTRIBUTION)}\n")
         return 0
+    if options.command == "simulate":
+        return _simulate(options)
     if options.command == "config":
         return _check(options) if options.action == "check" else _show(options)
     return _run(options)
@@ -60,6 +66,23 @@ def _run(options: argparse.Namespace) -> int:
             metrics_port=options.metrics_port,
             verbosity=options.v,
             identity=options.identity or _default_identity(),
+        )
+    )
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from scheduler.simulator.command import Output, SimulateOptions, run_simulation
+    from scheduler.telemetry.logging import silence_logging
+
+    silence_logging()
+    return run_simulation(
+        SimulateOptions(
+            files=tuple(options.files),
+            config=options.config,
+            seed=options.seed,
+            output=Output(options.output),
+            from_cluster=options.from_cluster,
+            kubeconfig=options.kubeconfig,
         )
     )
 
@@ -120,9 +143,45 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_run_flags(run)
+    _add_simulate(commands)
     _add_config(commands)
     commands.add_parser("version", help="print the version", description="Print the version.", allow_abbrev=False)
     return parser
+
+
+def _add_simulate(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    simulate = commands.add_parser(
+        "simulate",
+        help="tell where pending pods would go",
+        description="Schedule the pending pods of a cluster in memory, as `podium run` would, and tell where each went "
+        "and why. Exit code 0 when all are placed, 3 when some are not, 2 when something can't be used.",
+        allow_abbrev=False,
+    )
+    simulate.add_argument(
+        "files",
+        nargs="*",
+        type=_text,
+        metavar="FILE",
+        help="objects as `kubectl get -o yaml` (or json) prints them, or written by hand; - is the standard input",
+    )
+    simulate.add_argument(
+        "--config", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration v1, YAML or JSON (default: none)"
+    )
+    simulate.add_argument(
+        "--seed", type=_seed, default=0, metavar="N", help="decides between nodes that tie (default: %(default)s)"
+    )
+    simulate.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="form of the answer (default: %(default)s)"
+    )
+    simulate.add_argument(
+        "--from-cluster", action="store_true", help="begin with what the API server has; it is only read"
+    )
+    simulate.add_argument(
+        "--kubeconfig",
+        type=_text,
+        metavar="FILE",
+        help="leads to it (default: the configuration's, $KUBECONFIG, in-cluster, ~/.kube/config)",
+    )
 
 
 def _add_config(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -224,6 +283,10 @@ def _verbosity(text: str) -> int:
     from scheduler.telemetry.logging import MAXIMUM_VERBOSITY
 
     return _whole_number(text, MAXIMUM_VERBOSITY)
+
+
+def _seed(text: str) -> int:
+    return _whole_number(text, _MAXIMUM_SEED)
 
 
 def _whole_number(text: str, maximum: int) -> int:

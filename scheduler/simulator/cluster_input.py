@@ -73,9 +73,11 @@ def read_cluster(found: Iterable[Found], scheduler_name: str) -> ClusterInput:
     """
     reader = _Reader(scheduler_name)
     reader.take(found)
-    raise_if_any(reader.faults)
     reader.finish()
-    raise_if_any(reader.faults)
+    # Pods are made last, whatever stands behind them.
+    raise_if_any(
+        sorted(reader.faults, key=lambda fault: (fault.place.source, fault.place.document, fault.place.item or 0))
+    )
     return reader.cluster
 
 

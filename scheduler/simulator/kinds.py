@@ -30,6 +30,19 @@ class ReadKind:
         """As it is written in an object."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def plural(self) -> str:
+        """The resource's name in paths and rights."""
+        name = self.name.lower()
+        if name.endswith("s"):
+            return f"{name}es"
+        return f"{name[:-1]}ies" if name.endswith("ty") else f"{name}s"
+
+    @property
+    def path(self) -> str:
+        """Of the list of all its objects."""
+        return f"/apis/{self.api_version}/{self.plural}" if self.group else f"/api/{self.version}/{self.plural}"
+
 
 READ_KINDS: Final[Mapping[tuple[str, str], ReadKind]] = {
     (kind.group, kind.name): kind

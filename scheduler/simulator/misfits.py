@@ -55,10 +55,9 @@ def _type_of(api_type: type[msgspec.Struct]) -> inspect.Type:
 def _misfits(value: Any, kind: inspect.Type, path: str) -> Iterator[tuple[str, str]]:
     match kind:
         case inspect.UnionType(types=types):
-            if value is None or any(not list(_misfits(value, each, path)) for each in types):
-                return
-            (first, *_) = [each for each in types if not isinstance(each, inspect.NoneType)]
-            yield from _misfits(value, first, path)
+            members = [each for each in types if not isinstance(each, inspect.NoneType)]
+            if value is not None and not any(not list(_misfits(value, each, path)) for each in members):
+                yield from _misfits(value, members[-1], path)
         case inspect.StructType(fields=fields):
             if not isinstance(value, dict):
                 yield path, f"expected a mapping, got {shown(value)}"
@@ -96,7 +95,7 @@ def _scalar_problem(value: Any, kind: inspect.Type) -> str:
             return "" if whole else f"expected a whole number, got {shown(value)}"
         case inspect.FloatType():
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            return "" if number else f"expected a number, got {shown(value)}"
+            return "" if number else f"expected a number or a quantity, got {shown(value)}"
         case inspect.DateTimeType():
             return _time_problem(value)
         case inspect.StrType() if not isinstance(value, str):

@@ -137,10 +137,8 @@ class _Run:
 
     def _may_help(self, queued: QueuedPodInfo) -> bool:
         """Whether an attempt may come to something else than the pod's last one."""
-        deleting = queued.pod_info.pod.metadata.deletion_timestamp is not None
-        if deleting:
-            result = self._results[queued.uid]
-            result.outcome, result.message = Outcome.SKIPPED, "the pod is being deleted"
+        if queued.pod_info.pod.metadata.deletion_timestamp is not None:
+            self._results[queued.uid].outcome = Outcome.SKIPPED
         changes = self._server.changes
         at, attempts = self._tried_at.get(queued.uid, (-1, 0))
         attempts = attempts + 1 if at == changes else 1

@@ -183,6 +183,8 @@ def _read_images(block: str) -> Any:
     if not block:
         return None
     indent = " " * _indentation(block)
+    if not block.startswith(f"{indent}- "):
+        return NOT_PLAIN
     first, *others = block.split(f"\n{indent}- ")
     images = []
     for text in (first[len(indent) + 2 :], *others):
