@@ -19,7 +19,9 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 SCALARS = st.one_of(WORDS, st.integers(-(2**40), 2**40), st.booleans(), st.none(), st.floats(-1e9, 1e9))
 KEYS = st.one_of(
-    st.sampled_from(["name", "labels", "app.kubernetes.io/name", "images", "images", "items", "y", "0", "a-b", "null", "a b", "é"]),
+    st.sampled_from(
+        ["name", "labels", "app.kubernetes.io/name", "images", "images", "items", "y", "0", "a-b", "null", "a b", "é"]
+    ),
     st.text(string.ascii_letters + "./-_ ", min_size=1, max_size=8),
 )
 VALUES = st.recursive(
