@@ -75,7 +75,7 @@ def _storage_class(storage_class: Object) -> Object:
 
 
 def _csi_driver(driver: Object) -> Object:
-    return _with(driver, "spec", attachRequired=True, storageCapacity=False)
+    return _with(driver, "spec", attachRequired=True, storageCapacity=False, preventPodSchedulingIfMissing=False)
 
 
 def _csi_storage_capacity(capacity: Object) -> Object:

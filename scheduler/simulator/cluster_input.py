@@ -173,6 +173,7 @@ class _Reader:
         namespace = (metadata.get("namespace") or _DEFAULT_NAMESPACE) if read.kind.namespaced else ""
         metadata["namespace"] = namespace
         metadata["uid"] = metadata.get("uid") or f"00000000-0000-0000-0000-{self._count:012d}"
+        metadata["resourceVersion"] = metadata.get("resourceVersion") or str(self._count)
         place = replace(read.place, subject=_subject(read.kind, metadata))
         if not metadata["name"]:
             self._refuse(place.at("metadata.name"), "is missing")

@@ -30,6 +30,7 @@ from scheduler.simulator.api_server import SimulatedApiServer
 from scheduler.simulator.cluster_input import ClusterInput
 from scheduler.simulator.observer import AttemptObserver
 from scheduler.simulator.results import ForeignPod, Outcome, PodResult, Simulation
+from scheduler.simulator.volumes import SimulatedVolumes
 from scheduler.telemetry.metrics import Metrics
 
 _ATTEMPT_SECONDS: Final = 1e-6
@@ -59,13 +60,15 @@ class _Run:
         self._tried_at: dict[str, tuple[int, int]] = {}
         self._server = SimulatedApiServer(self._results)
         self._observer = AttemptObserver(self._results)
+        self._volumes = SimulatedVolumes()
         self._core = self._assemble(loaded, seed)
         self._server.connect(self._core.handlers)
+        self._volumes.connect(self._core.cluster, self._core.handlers)
 
     def _assemble(self, loaded: LoadedConfiguration, seed: int) -> Assembly:
         return assemble(
             loaded,
-            handle=lambda state: Handle(state, self._server),
+            handle=lambda state: Handle(state, self._server, self._volumes),
             reporter=self._server,
             preemption=self._server,
             metrics=Metrics(self._clock),

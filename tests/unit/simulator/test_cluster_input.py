@@ -29,8 +29,8 @@ TERM = "{labelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['1']
          'document 1, Pod a, metadata.creationTimestamp: expected a time such as 2026-01-31T12:00:00Z, got "today"'),
         (pod("a", "tolerations: {}"), "document 1, Pod a, spec.tolerations: expected a list, got a mapping"),
         (pod("a", "hostNetwork: 1"), "document 1, Pod a, spec.hostNetwork: expected true or false, got 1"),
-        (pod("a", cpu="1x"), "document 1, Pod default/a, spec.containers[0].resources.requests.cpu: "
-         "'1x' is not a quantity; write a number and a suffix, such as 500m, 2, 1.5Gi or 1e3"),
+        (pod("a", cpu="1x"), ("document 1, Pod default/a, spec.containers[0].resources.requests.cpu: "
+         "'1x' is not a quantity; write a number and a suffix, such as 500m, 2, 1.5Gi or 1e3")),
         (pod("a", cpu="-1"), "document 1, Pod default/a, spec.containers[0].resources.requests.cpu: -1 is below 0"),
         (pod("a", "resources: {requests: {cpu: 2}, limits: {cpu: 1}}"),
          "document 1, Pod default/a, spec.resources.requests.cpu: 2 is more than the limit of 1"),
@@ -40,26 +40,26 @@ TERM = "{labelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['1']
          'document 1, Pod default/a, spec.tolerations[0].operator: "Exist" is not one of Equal, Exists'),
         (pod("a", "tolerations: [{effect: NoSchedule}]"),
          "document 1, Pod default/a, spec.tolerations[0].operator: must be Exists where there is no key"),
-        (pod("a", f"affinity: {{nodeAffinity: {{{LONG}: {{nodeSelectorTerms: []}}}}}}"), "document 1, Pod default/a, "
-         f"spec.affinity.nodeAffinity.{LONG}.nodeSelectorTerms: has at least one term"),
-        (pod("a", f"affinity: {{podAffinity: {{{LONG}: [{TERM}]}}}}"), "document 1, Pod default/a, "
-         f"spec.affinity.podAffinity.{LONG}[0].topologyKey: is missing"),
+        (pod("a", f"affinity: {{nodeAffinity: {{{LONG}: {{nodeSelectorTerms: []}}}}}}"), ("document 1, Pod default/a, "
+         f"spec.affinity.nodeAffinity.{LONG}.nodeSelectorTerms: has at least one term")),
+        (pod("a", f"affinity: {{podAffinity: {{{LONG}: [{TERM}]}}}}"), ("document 1, Pod default/a, "
+         f"spec.affinity.podAffinity.{LONG}[0].topologyKey: is missing")),
         (pod("a", "topologySpreadConstraints: [{maxSkew: 0, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]"),
          "document 1, Pod default/a, spec.topologySpreadConstraints[0].maxSkew: 0 is not above 0"),
         (pod("a", "priority: 3000000000"),
          "document 1, Pod default/a, spec.priority: 3000000000 is not between -2147483648 and 2147483647"),
         (pod("a", "priority: 100000000000000000000000"),
          "document 1, Pod a, spec.priority: expected a whole number, got 1e+23"),
-        (pod("a", "priorityClassName: none"), "document 1, Pod default/a, spec.priorityClassName: "
-         'there is no PriorityClass "none"; add it to the input'),
+        (pod("a", "priorityClassName: none"), ("document 1, Pod default/a, spec.priorityClassName: "
+         'there is no PriorityClass "none"; add it to the input')),
         (pod("a", "nodeName: n1, schedulingGates: [{name: g}]"),
          "document 1, Pod default/a, spec.schedulingGates: a pod that is on a node can't be held back"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n",
          "document 1, Pod default/a, spec.containers: a pod has at least one container"),
-        (node("n1", cpu="two"), "document 1, Node n1, status.capacity.cpu: "
-         "'two' is not a quantity; write a number and a suffix, such as 500m, 2, 1.5Gi or 1e3"),
-        (node("n1", spec="{taints: [{key: a, effect: Never}]}"), "document 1, Node n1, spec.taints[0].effect: "
-         '"Never" is not one of NoSchedule, PreferNoSchedule, NoExecute'),
+        (node("n1", cpu="two"), ("document 1, Node n1, status.capacity.cpu: "
+         "'two' is not a quantity; write a number and a suffix, such as 500m, 2, 1.5Gi or 1e3")),
+        (node("n1", spec="{taints: [{key: a, effect: Never}]}"), ("document 1, Node n1, spec.taints[0].effect: "
+         '"Never" is not one of NoSchedule, PreferNoSchedule, NoExecute')),
         (node("n1") + node("n1"), "document 2, Node n1: stands twice; first in input.yaml, document 1"),
         (pod("a", metadata="uid: u") + pod("b", metadata="uid: u"),
          "document 2, Pod default/b, metadata.uid: is that of another object, input.yaml, document 1, Pod default/a"),
@@ -133,7 +133,8 @@ def test_shared_parts_are_not_confused() -> None:
     constraint = (
         "{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule, labelSelector: {}, matchLabelKeys: [v]}"
     )
-    items = f"  - {{apiVersion: v1, kind: Pod, metadata: {{name: a, labels: {{v: '1'}}}}, spec: &s {{containers: [{{name: c}}], topologySpreadConstraints: [{constraint}]}}}}\n"
+    spec = f"&s {{containers: [{{name: c}}], topologySpreadConstraints: [{constraint}]}}"
+    items = f"  - {{apiVersion: v1, kind: Pod, metadata: {{name: a, labels: {{v: '1'}}}}, spec: {spec}}}\n"
     items += "  - {apiVersion: v1, kind: Pod, metadata: {name: b, labels: {v: '2'}}, spec: *s}\n"
     values = []
     for each in read(f"kind: List\napiVersion: v1\nitems:\n{items}").pods:
@@ -156,7 +157,8 @@ def test_the_namespaces_of_pods_are_there() -> None:
 
 def test_defaults_of_other_kinds() -> None:
     """A controller's selector is its template's labels; a class binds at once."""
-    text = "apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\nspec: {template: {metadata: {labels: {a: b}}}}\n"
+    text = "apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
+    text += "spec: {template: {metadata: {labels: {a: b}}}}\n"
     text += "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s}\nprovisioner: p\n"
     controller, storage_class = read(text).objects[:2]
     assert isinstance(controller, ReplicationController)
@@ -194,7 +196,7 @@ CLASSES = "".join(
     ],
 )
 def test_priority_admission(classes: str, spec: str, priority: int, class_name: str | None, policy: str | None) -> None:
-    """Named class, default of the cluster (the lowest of several), built-in classes; a priority that is there stands."""
+    """Named class, the cluster's default (the lowest of several), built-in ones; a priority that is there stands."""
     (only,) = read(pod("a", spec) + classes).pods
     assert only.spec.priority == priority
     assert (only.spec.priority_class_name, only.spec.preemption_policy) == (class_name, policy)

@@ -13,10 +13,13 @@ from scheduler.simulator.yaml_events import YamlError, read_documents
 from scheduler.simulator.yaml_scalars import ScalarError, plain_scalar
 
 WORDS = st.sampled_from(
-    ["app", "10.0.0.1", "1", "0x1F", "017", "1e3", "yes", "no", "null", "~", "true", ".5", "-1", "a b", "a: b", "'", '"x"']
-    + ["", " ", "2026-01-01", "2026-01-01T00:00:00Z", "500m", "1Gi", "-", "- a", "?", "#c", "a #c", "é", "l1\nl2", "\ttab"]
-    + ["{}", "[]", "{a: 1}", "|", ">", "&a", "*a", "!t", "%", "@", "`", "=", "<<", "a,b", "x:", "key:v", "a\\b", "it''s"]
-)  # fmt: skip
+    [
+        *("app", "10.0.0.1", "1", "0x1F", "017", "1e3", "yes", "no", "null", "~", "true", ".5", "-1", "a b", "a: b"),
+        *("'", '"x"', "", " ", "2026-01-01", "2026-01-01T00:00:00Z", "500m", "1Gi", "-", "- a", "?", "#c", "a #c"),
+        *("é", "l1\nl2", "\ttab", "{}", "[]", "{a: 1}", "|", ">", "&a", "*a", "!t", "%", "@", "`", "=", "<<", "a,b"),
+        *("x:", "key:v", "a\\b", "it''s", "|-"),
+    ]
+)
 SCALARS = st.one_of(WORDS, st.integers(-(2**40), 2**40), st.booleans(), st.none(), st.floats(-1e9, 1e9))
 KEYS = st.one_of(
     st.sampled_from(
@@ -125,11 +128,14 @@ def test_what_kubectl_prints_is_read_fast() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("yes", True), ("Off", False), ("y", True), ("~", None), ("", None), ("Null", None), ("1", 1), ("-0x1F", -31)]
-    + [("017", 15), ("0o17", 15), ("0b11", 3), ("1_000", 1000), ("08", 8.0), ("1e3", 1000.0), (".5", 0.5), ("+1.", 1.0)]
-    + [("1:30", "1:30"), ("2026-01-01", "2026-01-01"), ("500m", "500m"), ("-", "-"), ("0x", "0x"), ("1e999", "1e999")]
-    + [("18446744073709551615", 2**64 - 1), ("18446744073709551616", 18446744073709551616.0), ("yEs", "yEs")],
-)  # fmt: skip
+    [
+        *(("yes", True), ("Off", False), ("y", True), ("~", None), ("", None), ("Null", None), ("1", 1)),
+        *(("-0x1F", -31), ("017", 15), ("0o17", 15), ("0b11", 3), ("1_000", 1000), ("08", 8.0), ("1e3", 1000.0)),
+        *((".5", 0.5), ("+1.", 1.0), ("1:30", "1:30"), ("2026-01-01", "2026-01-01"), ("500m", "500m"), ("-", "-")),
+        *(("0x", "0x"), ("1e999", "1e999"), ("yEs", "yEs")),
+        *(("18446744073709551615", 2**64 - 1), ("18446744073709551616", 18446744073709551616.0)),
+    ],
+)
 def test_plain_scalars_mean_what_they_mean_to_kubectl(text: str, value: object) -> None:
     """Truth values of YAML 1.1, numbers of Go, everything else is text."""
     assert plain_scalar(text) == value
