@@ -21,7 +21,7 @@ def compact(names: Iterable[str]) -> str:
             alone.append(name)
             continue
         digits = match[2]
-        width = len(digits) if digits[0] == "0" else 0
+        width = len(digits) if digits[0] == "0" and len(digits) > 1 else 0
         numbered.setdefault((match[1], match[3], width), []).append(int(digits))
     parts = [
         (prefix, _group(prefix, suffix, width, sorted(numbers)), len(numbers))

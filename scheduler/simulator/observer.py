@@ -14,6 +14,7 @@ from scheduler.core.framework.types import PodInfo
 from scheduler.simulator.results import Choice, PodResult, Rejection, Score
 
 _SHARED_REJECTIONS: Final = 4_096
+_NAMED_TIES: Final = 20
 
 
 class AttemptObserver:
@@ -40,8 +41,9 @@ class AttemptObserver:
             by_plugin = {name: scores[index] for name, scores in shares.items()}
             return Score(choice.node_name(position), sum(by_plugin.values()), by_plugin)
 
-        tied = int(np.count_nonzero(totals == totals[winner]))
-        self._results[choice.pod.uid].choice = Choice(score(0, winner), score(1, runner_up), tied)
+        tied = np.flatnonzero(totals == totals[winner])
+        first = sorted(choice.node_name(position) for position in tied[:_NAMED_TIES].tolist())
+        self._results[choice.pod.uid].choice = Choice(score(0, winner), score(1, runner_up), len(tied), tuple(first))
 
     def decided(self, decision: algorithm.Decision, plan: PreemptionPlan | None) -> None:
         """Note how the attempt ended."""

@@ -65,12 +65,13 @@ def _pod(pod: PodResult) -> dict[str, Any]:
         "scores": None,
         "runnerUp": None,
         "tied": None,
+        "tiedNodes": [],
         "message": pod.message,
         "rejections": [_rejection(rejection) for rejection in pod.rejections],
     }
     if pod.choice is not None:
         answer["scores"], answer["runnerUp"] = _score(pod.choice.winner), _score(pod.choice.runner_up)
-        answer["tied"] = pod.choice.tied
+        answer["tied"], answer["tiedNodes"] = pod.choice.tied, pod.choice.tied_nodes
     return answer
 
 

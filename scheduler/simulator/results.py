@@ -36,11 +36,13 @@ class Choice:
     Attributes:
         runner_up: the best of the others.
         tied: number of nodes with the highest total; chance decided among them.
+        tied_nodes: up to 20 of them.
     """
 
     winner: Score
     runner_up: Score
     tied: int
+    tied_nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

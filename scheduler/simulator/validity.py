@@ -6,6 +6,7 @@ does. Each function yields the path of a field and what is wrong with it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final
 
@@ -29,11 +30,15 @@ from scheduler.api.types import (
     Toleration,
     TopologySpreadConstraint,
 )
+from scheduler.config.label_syntax import label_value_problem, qualified_name_problem
+from scheduler.core.cache.cluster_objects import ApiObject
 
 Problems = Iterator[tuple[str, str]]
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
+_LONGEST_NAME: Final = 253
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
@@ -49,8 +54,12 @@ class Validity:
     def __init__(self) -> None:
         self._good: dict[tuple[str, int], object] = {}
 
-    def problems(self, obj: object) -> Problems:
+    def problems(self, obj: ApiObject) -> Problems:
         """What is wrong with a decoded object."""
+        if not _NAME.fullmatch(obj.metadata.name) or len(obj.metadata.name) > _LONGEST_NAME:
+            rule = "a name has lower-case letters, digits, - and ., and begins and ends with a letter or digit"
+            yield "metadata.name", f'"{obj.metadata.name}": {rule}'
+        yield from self._once(_labels, obj.metadata.labels, "metadata.labels")
         if isinstance(obj, Pod):
             yield from self._pod(obj)
         elif isinstance(obj, Node):
@@ -92,6 +101,13 @@ class Validity:
         gates = [gate.name for gate in spec.scheduling_gates or ()]
         if gates and spec.node_name:
             yield "spec.schedulingGates", "a pod that is on a node can't be held back"
+
+
+def _labels(labels: dict[str, str]) -> Problems:
+    for name, value in labels.items():
+        problem = qualified_name_problem(name) or label_value_problem(value)
+        if problem:
+            yield name, f'"{value}": {problem}' if problem == label_value_problem(value) else problem
 
 
 def _one_of(value: str | None, allowed: Sequence[str], path: str) -> Problems:

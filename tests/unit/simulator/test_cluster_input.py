@@ -27,6 +27,10 @@ TERM = "{labelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['1']
          "document 1, Pod a, metadata.labels.x: expected text, got true; put it in quotes"),
         (pod("a", metadata="creationTimestamp: today"),
          'document 1, Pod a, metadata.creationTimestamp: expected a time such as 2026-01-31T12:00:00Z, got "today"'),
+        (pod("A_b"), ('document 1, Pod default/A_b, metadata.name: "A_b": a name has lower-case letters, digits, '
+         "- and ., and begins and ends with a letter or digit")),
+        (pod("a", metadata="labels: {app: -x}"), ('document 1, Pod default/a, metadata.labels.app: "-x": a label value '
+         "has up to 63 letters, digits, -, _ and ., and begins and ends with a letter or digit")),
         (pod("a", "tolerations: {}"), "document 1, Pod a, spec.tolerations: expected a list, got a mapping"),
         (pod("a", "hostNetwork: 1"), "document 1, Pod a, spec.hostNetwork: expected true or false, got 1"),
         (pod("a", cpu="1x"), ("document 1, Pod default/a, spec.containers[0].resources.requests.cpu: "
