@@ -280,3 +280,11 @@ def assert_answered(answer: tuple[int, str, str], data: bytes) -> None:
     assert bool(err) is (code == BAD_INPUT)
     assert bool(out) is (code != BAD_INPUT)
     assert "Traceback" not in err
+
+
+def test_the_example_gives_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """What docs/simulate.md shows is what the command says."""
+    folder = Path(__file__).parents[3] / "examples" / "simulate"
+    files = (str(folder / "cluster.yaml"), str(folder / "pending.yaml"))
+    code = run_simulation(SimulateOptions(files=files, config=None, seed=0, output=Output.TEXT))
+    assert (code, capsys.readouterr().out) == (SOME_NOT_PLACED, (folder / "answer.txt").read_text())
