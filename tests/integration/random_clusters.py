@@ -53,11 +53,11 @@ class RandomCluster:
         return [
             node_manifest(
                 f"{self.name}-n{index}",
-                cpu=rng.choice(["2", "3", "4", "6"]),
+                cpu="2" if self.preempts else rng.choice(["2", "3", "4", "6"]),
                 memory=rng.choice(["4Gi", "8Gi"]),
-                pods=rng.choice([3, 10]),
+                pods=10 if self.preempts else rng.choice([3, 10]),
                 labels={CLUSTER: self.name, ZONE: rng.choice(["a", "b"]), "disk": rng.choice(["ssd", "hdd"])},
-                taints=[{**_TAINT, "value": "x"}] if rng.random() < 0.2 else None,
+                taints=[{**_TAINT, "value": "x"}] if rng.random() < 0.2 and not self.preempts else None,
             )
             for index in range(rng.randint(3, 5))
         ]
@@ -67,9 +67,9 @@ class RandomCluster:
         rng = Random(f"running {self.number}")
         pods: list[Manifest] = []
         for node in self.nodes():
-            for _ in range(rng.randint(1, 2)):
+            for _ in range(2 if self.preempts else rng.randint(1, 2)):
                 name = f"running-{len(pods)}"
-                cpu = rng.choice([500, 1000]) if self.preempts else rng.choice([100, 250, 1000])
+                cpu = 1000 if self.preempts else rng.choice([100, 250, 1000])
                 priority = rng.choice(["low", "middle"]) if self.preempts else "top"
                 spec = {"nodeName": node["metadata"]["name"], "priorityClassName": priority}
                 pods.append(self._pod(rng, name, cpu, spec))
@@ -79,8 +79,7 @@ class RandomCluster:
         """One preemptor, or some pods of several kinds."""
         rng = Random(f"pending {self.number}")
         if self.preempts:
-            smallest = min(int(node["status"]["allocatable"]["cpu"]) for node in self.nodes())
-            return [self._pod(rng, "p-0", smallest * 1000 - 200, {"priorityClassName": "high"})]
+            return [self._pod(rng, "p-0", rng.choice([800, 1800]), {"priorityClassName": "high"})]
         return [
             self._pod(rng, f"p-{index}", rng.choice([100, 500, 900, 1500, 7000]), self._wishes(rng))
             for index in range(rng.randint(2, 6))
