@@ -41,9 +41,13 @@ class AttemptObserver:
             by_plugin = {name: scores[index] for name, scores in shares.items()}
             return Score(choice.node_name(position), sum(by_plugin.values()), by_plugin)
 
-        tied = np.flatnonzero(totals == totals[winner])
-        first = sorted(choice.node_name(position) for position in tied[:_NAMED_TIES].tolist())
-        self._results[choice.pod.uid].choice = Choice(score(0, winner), score(1, runner_up), len(tied), tuple(first))
+        tied: tuple[str, ...] = ()
+        count = 1
+        if totals[runner_up] == totals[winner]:
+            best = np.flatnonzero(totals == totals[winner])
+            count = len(best)
+            tied = tuple(choice.node_name(position) for position in best[:_NAMED_TIES].tolist())
+        self._results[choice.pod.uid].choice = Choice(score(0, winner), score(1, runner_up), count, tied)
 
     def decided(self, decision: algorithm.Decision, plan: PreemptionPlan | None) -> None:
         """Note how the attempt ended."""

@@ -36,7 +36,7 @@ class Choice:
     Attributes:
         runner_up: the best of the others.
         tied: number of nodes with the highest total; chance decided among them.
-        tied_nodes: up to 20 of them.
+        tied_nodes: up to 20 of them where there are several.
     """
 
     winner: Score

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.evaluation import FullEvaluation, Outcome, ScorePart, scored_by
-from scheduler.core.framework.interface import Depends
+from scheduler.core.framework.interface import Depends, Normalize
 from scheduler.core.framework.scoring import normalized
 from scheduler.core.framework.types import PodInfo, RowIndex
 
@@ -41,8 +43,10 @@ def score_shares(
             scores = normalized(plugin, state, raw, feasible)[positions]
         elif plugin.name in of_nodes:
             scores = normalized(plugin, state, of_nodes[plugin.name], feasible)[positions]
-        else:  # needs no normalising, or is 0 everywhere
-            raw = plugin.score(state, pod, snapshot, rows, feasible[positions])
-            scores = normalized(plugin, state, raw, feasible[positions])
+        elif plugin.normalization is Normalize.NONE:
+            shares[plugin.name] = [part.weight * plugin.score_row(state, pod, snapshot, row) for row in rows.tolist()]
+            continue
+        else:  # 0 on every node, or it would rank them
+            scores = normalized(plugin, state, np.zeros(len(rows), np.int64), feasible[positions])
         shares[plugin.name] = (part.weight * scores).tolist()
     return shares
