@@ -233,8 +233,8 @@ class _Reader:
     def _decoded(self, read: _Read, value: Object) -> Any:
         try:
             return DECODERS[read.kind.name](msgspec.json.encode(value))
-        except (OverflowError, msgspec.MsgspecError) as error:
-            # A number beyond 64 bits, or a part that only the decoder looks into.
+        except (OverflowError, RecursionError, UnicodeEncodeError, msgspec.MsgspecError) as error:
+            # Numbers or nesting without end, half a surrogate pair, or a part that only the decoder looks into.
             self._refuse(read.place, str(error))
             return None
 

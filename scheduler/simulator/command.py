@@ -6,6 +6,7 @@ Exit codes: 0 every pending pod is placed, 3 some are not, 2 something in the in
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -67,10 +68,15 @@ def run_simulation(options: SimulateOptions) -> int:
         sys.stderr.writelines(f"podium: {line}\n" for line in str(error).splitlines())
         return BAD_INPUT
     simulation = simulate(cluster, loaded, options.seed)
-    if options.output is Output.JSON:
-        sys.stdout.write(json_report(simulation).decode())
-    else:
-        write_text_report(simulation, sys.stdout)
+    try:
+        if options.output is Output.JSON:
+            sys.stdout.write(json_report(simulation).decode())
+        else:
+            write_text_report(simulation, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has seen enough (`| head`); what is buffered must not fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ALL_PLACED if simulation.all_placed else SOME_NOT_PLACED
 
 

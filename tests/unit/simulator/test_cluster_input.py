@@ -90,6 +90,20 @@ def test_all_faults_come_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        '{"name": "\\ud800"}',
+        '{"name": "a", "generation": 1e400}',
+        '{"name": "a", "annotations": ' + '{"a":' * 900 + "1" + "}" * 900 + "}",
+    ],
+)
+def test_what_only_json_can_say_is_refused_too(metadata: str) -> None:
+    """Half a surrogate pair, numbers without end, nesting without end: one fault, no crash."""
+    text = f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {metadata}, "spec": {{"containers": [{{"name": "c"}}]}}}}'
+    assert len(faults(text)) == 1
+
+
 def test_of_very_many_faults_not_all_are_listed() -> None:
     """A file of another kind ends in a hundred lines, not in a million."""
     assert len(faults("kind: Pod\n---\n" * 5_000)) == 100

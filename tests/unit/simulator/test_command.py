@@ -2,6 +2,7 @@
 
 import io
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -288,3 +289,17 @@ def test_the_example_gives_its_answer(capsys: pytest.CaptureFixture[str]) -> Non
     files = (str(folder / "cluster.yaml"), str(folder / "pending.yaml"))
     code = run_simulation(SimulateOptions(files=files, config=None, seed=0, output=Output.TEXT))
     assert (code, capsys.readouterr().out) == (SOME_NOT_PLACED, (folder / "answer.txt").read_text())
+
+
+def test_a_reader_who_has_seen_enough_is_no_fault(tmp_path: Path) -> None:
+    """`podium simulate … | head -1` ends quietly, with its own exit code."""
+    path = tmp_path / "in.yaml"
+    path.write_text("".join(node(f"n{number}") for number in range(3)) + "".join(pod(f"p{n}") for n in range(400)))
+    command = [sys.executable, "-m", "scheduler", "simulate", "-o", "json", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(1) == b"{"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == SOME_NOT_PLACED
