@@ -28,6 +28,7 @@ from scheduler.simulator.misfits import misfits, wrong_quantities
 from scheduler.simulator.places import Place, Remark, raise_if_any
 from scheduler.simulator.pod_defaults import defaulted_pod
 from scheduler.simulator.priority_admission import PriorityAdmission
+from scheduler.simulator.unknown_fields import unknown_fields
 from scheduler.simulator.validity import Validity
 
 Object = dict[str, Any]
@@ -186,6 +187,9 @@ class _Reader:
         if before is not place:
             self._refuse(place.at("metadata.uid"), f"is that of another object, {before}")
             return None
+        if not read.value["metadata"].get("resourceVersion"):  # nobody has stored it yet
+            for path, message in unknown_fields(read.value, read.kind.name):
+                self._refuse(place.at(path), message)
         if read.kind.name == "Pod":
             self._namespaces.setdefault(namespace)
         return _Read(read.kind, place, {**read.value, "metadata": metadata})
