@@ -22,6 +22,7 @@ _MAXIMUM_PORT: Final = 65535
 _MAXIMUM_SEED: Final = 2**63 - 1
 _USAGE_ERROR: Final = 2
 _CONFIGURATION_ERROR: Final = 1
+_INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,16 +76,18 @@ def _simulate(options: argparse.Namespace) -> int:
     from scheduler.telemetry.logging import silence_logging
 
     silence_logging()
-    return run_simulation(
-        SimulateOptions(
-            files=tuple(options.files),
-            config=options.config,
-            seed=options.seed,
-            output=Output(options.output),
-            from_cluster=options.from_cluster,
-            kubeconfig=options.kubeconfig,
-        )
+    asked = SimulateOptions(
+        files=tuple(options.files),
+        config=options.config,
+        seed=options.seed,
+        output=Output(options.output),
+        from_cluster=options.from_cluster,
+        kubeconfig=options.kubeconfig,
     )
+    try:
+        return run_simulation(asked)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
 
 
 def _check(options: argparse.Namespace) -> int:

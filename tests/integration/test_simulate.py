@@ -161,3 +161,31 @@ def assert_same(answer: dict[str, Any], pod: Manifest, victims: set[str], each: 
     assert pod["status"].get("nominatedNodeName") == answer["nominatedNode"], where
     assert {name for name in victims if name.startswith(f"{each.name}/")} == set(answer["evicts"]), where
     assert answer["evicts"] or answer["node"] is None, where
+
+
+def test_a_cluster_that_may_not_be_read_is_bad_input(cluster: Cluster) -> None:
+    """Without rights, and without anybody who answers: one line that says what is wrong, exit code 2."""
+    kubeconfig = cluster.control_plane.kubeconfig(User.PODIUM)
+    client = cluster.client
+    assert client.find("clusterroles", f"{User.PODIUM}-granted") is None
+    assert "nodes can't be listed: 403" in refused("--from-cluster", "--kubeconfig", str(kubeconfig))
+    assert "/no/such/file" in refused("--from-cluster", "--kubeconfig", "/no/such/file")
+
+
+def test_kinds_that_may_not_be_listed_are_told(cluster: Cluster) -> None:
+    """Nodes and pods suffice; that the others are taken not to be there is a warning each."""
+    rules = [{"apiGroups": [""], "resources": ["nodes", "pods", "namespaces"], "verbs": ["list"]}]
+    cluster.client.grant(User.PODIUM, rules)
+    wait_until(lambda: cluster.client.may(User.PODIUM, "list", "pods"))
+    answer = simulate("--from-cluster", "--kubeconfig", str(cluster.control_plane.kubeconfig(User.PODIUM)))
+    told = [warning["message"].partition(",")[0] for warning in answer["warnings"]]
+    assert "storageclasses can't be listed" in told
+    assert not any(message.startswith(("pods", "nodes", "namespaces")) for message in told)
+
+
+def refused(*arguments: str) -> str:
+    """The only line that the installed command has to say."""
+    done = subprocess.run([PODIUM, "simulate", *arguments], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    return line

@@ -223,6 +223,17 @@ def test_flags_reach_the_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(silenced) == 2
 
 
+def test_an_interrupt_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the exit code that shells have for it."""
+
+    def interrupted(options: SimulateOptions) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scheduler.simulator.command.run_simulation", interrupted)
+    monkeypatch.setattr(telemetry_logging, "silence_logging", lambda: None)
+    assert cli.main(["simulate", "a"]) == 130
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -256,14 +267,14 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_answered(run: Run, data: bytes) -> None:
     """Something is said about any file, and it is no traceback."""
     assert_answered(run(data), data)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_files_are_answered(run: Run, data: st.DataObject) -> None:
     """A good file with pieces cut out, put in or doubled."""
