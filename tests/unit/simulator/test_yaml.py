@@ -106,8 +106,9 @@ def test_a_list_is_cut_into_its_items(items: list[dict[str, Any]], indent: int, 
     if cut is None:  # the first item is not written as a block
         return
     values = [read_block(item) for item in cut[1]]
-    if all(value is not NOT_PLAIN for value in values) and read_block(cut[0] or "a: 1\n") is not NOT_PLAIN:
-        assert {"items": values, **around} == whole(text)
+    rest = read_block(cut[0]) if cut[0] else {}
+    if all(value is not NOT_PLAIN for value in (*values, rest)):
+        assert {"items": values, **rest} == whole(text)
 
 
 def test_what_kubectl_prints_is_read_fast() -> None:
