@@ -51,7 +51,11 @@ NO_NODE: Final = -1
 INFEASIBLE: Final = -1
 """Total of a row that is not feasible."""
 
-_ROW_BY_ROW: Final = (Depends.ROW, Depends.CLUSTER)
+# Names of their own: to look a member up in its Enum takes longer than to use it.
+_NODE: Final = Depends.NODE
+_ROW: Final = Depends.ROW
+_CLUSTER: Final = Depends.CLUSTER
+_ROW_BY_ROW: Final = (_ROW, _CLUSTER)
 _FEW_ROWS: Final = 8
 """Up to so many changed rows are asked about one by one, in plain integers."""
 
@@ -227,7 +231,7 @@ class RowEvaluations:
             whole.part.ranking,
             whole.best,
         )
-        asked = [f for f in self._filters_by[Depends.CLUSTER] if f[1].name not in skipped]
+        asked = [f for f in self._filters_by[_CLUSTER] if f[1].name not in skipped]
         active = self._active(asked, pod, snapshot)
         if active:
             outcome.rejected_by = outcome.rejected_by.copy()
@@ -247,7 +251,7 @@ class RowEvaluations:
     def score(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, outcome: Outcome) -> None:
         """Add to the outcome's totals what `filter` left out, over the feasible nodes."""
         raw = list(outcome.raw_of_nodes)
-        cluster = [s for s in self._scores_by[Depends.CLUSTER] if s.plugin.score_signature(pod, snapshot) is not None]
+        cluster = [s for s in self._scores_by[_CLUSTER] if s.plugin.score_signature(pod, snapshot) is not None]
         if not raw and not cluster:
             return
         feasible = outcome.scores >= 0 if outcome.among is None else outcome.among
@@ -296,12 +300,12 @@ class RowEvaluations:
 
     def row_check(self, state: CycleState, pod: PodInfo, snapshot: Snapshot, skipped: frozenset[str]) -> RowCheck:
         """The pod's filters, to be asked about single rows; `skipped` names plugins whose PreFilter said SKIP."""
-        part_key = self._signatures(pod, snapshot, Depends.NODE)
+        part_key = self._signatures(pod, snapshot, _NODE)
         part = self._part(state, pod, snapshot, part_key)
         filters = [f for depends in _ROW_BY_ROW for f in self._active(self._filters_by[depends], pod, snapshot)]
         active = sorted((f for f in filters if f[1].name not in skipped), key=itemgetter(0))
-        depends_on_cluster = any(plugin.depends is Depends.CLUSTER for _, plugin in active)
-        kept_by = None if depends_on_cluster else (part_key, self._signatures(pod, snapshot, Depends.ROW))
+        depends_on_cluster = any(plugin.depends is _CLUSTER for _, plugin in active)
+        kept_by = None if depends_on_cluster else (part_key, self._signatures(pod, snapshot, _ROW))
         return RowCheck(self._recorder, state, pod, snapshot, part, active, pod.uid, kept_by)
 
     # --- kept layers
@@ -315,7 +319,7 @@ class RowEvaluations:
             part = NodePart(pod, *_empty(snapshot), position=-1)
             part.raw = [
                 (s, np.zeros(snapshot.nodes.count, np.int64))
-                for s in self._scores_by[Depends.NODE]
+                for s in self._scores_by[_NODE]
                 if s.plugin.normalization is not Normalize.NONE and s.plugin.score_signature(pod, snapshot) is not None
             ]
             self._parts.put(key, part)
@@ -330,12 +334,12 @@ class RowEvaluations:
         verdicts = np.zeros(len(rejected_by), np.int32)
         _merge_filters(
             self._recorder,
-            self._active(self._filters_by[Depends.NODE], pod, snapshot),
+            self._active(self._filters_by[_NODE], pod, snapshot),
             state, pod, snapshot, rows, rejected_by, verdicts,
         )  # fmt: skip
         feasible = rejected_by == FEASIBLE
         scores = np.zeros(len(rejected_by), np.int64)
-        for s in self._scores_by[Depends.NODE]:
+        for s in self._scores_by[_NODE]:
             if s.plugin.normalization is Normalize.NONE and s.plugin.score_signature(pod, snapshot) is not None:
                 scores += self._final_score(s, state, pod, snapshot, rows, feasible)
         for s, values in part.raw:
@@ -346,15 +350,15 @@ class RowEvaluations:
         part.scores[rows] = scores
 
     def _whole(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Whole:
-        part_key = self._signatures(pod, snapshot, Depends.NODE)
+        part_key = self._signatures(pod, snapshot, _NODE)
         part = self._part(state, pod, snapshot, part_key)
         # Pods of one level see the same nominated pods.
         level = snapshot.nominator.level(pod.priority)
-        key = (part_key, self._signatures(pod, snapshot, Depends.ROW), level)
+        key = (part_key, self._signatures(pod, snapshot, _ROW), level)
         whole = self._wholes.get(key)
         if whole is None or whole.part is not part:
-            scores = [s for s in self._scores_by[Depends.ROW] if s.plugin.score_signature(pod, snapshot) is not None]
-            filters = self._active(self._filters_by[Depends.ROW], pod, snapshot)
+            scores = [s for s in self._scores_by[_ROW] if s.plugin.score_signature(pod, snapshot) is not None]
+            filters = self._active(self._filters_by[_ROW], pod, snapshot)
             whole = Whole(pod, *_empty(snapshot), position=-1, part=part, filter_plugins=filters, score_plugins=scores)
             self._wholes.put(key, whole)
         rows = _outdated(whole, snapshot.row_changes)
@@ -593,8 +597,8 @@ def scored_by(plugin: ScorePlugin) -> Depends:
 
     Scores that change with a placement and are normalised change for every node with it: nothing can be kept of them.
     """
-    kept = plugin.depends is not Depends.ROW or plugin.normalization is Normalize.NONE
-    return plugin.depends if kept else Depends.CLUSTER
+    kept = plugin.depends is not _ROW or plugin.normalization is Normalize.NONE
+    return plugin.depends if kept else _CLUSTER
 
 
 def _empty(snapshot: Snapshot) -> tuple[Int8Array, IntArray, IntArray]:

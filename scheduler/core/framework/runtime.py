@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Plugin)
 
+_SKIP: Final = Code.SKIP
 _REMEMBERED_PRE_FILTERS: Final = 4_096
 _MEASURED_ENTRIES: Final = 10
 """PreEnqueue plugins are timed one by one at one of so many entries into the queue."""
@@ -208,7 +209,7 @@ class Framework:
                 node_names = answer.node_names if node_names is None else node_names & answer.node_names
                 if not node_names:
                     return PreFilterOutcome(left_out_status(sorted(narrowing), empty=True))
-            elif answer.code is Code.SKIP:
+            elif answer.code is _SKIP:
                 skipped.append(plugin.name)
             elif answer.code is Code.UNSCHEDULABLE:
                 rejection = rejection or _by(plugin, answer)
@@ -230,7 +231,7 @@ class Framework:
     ) -> PreFilterResult | Status | None:
         if plugin.name not in self._remembering:
             answer = plugin.pre_filter(state, pod, snapshot)
-            if not (isinstance(answer, Status) and answer.code is Code.SKIP):
+            if not (isinstance(answer, Status) and answer.code is _SKIP):
                 plugin.pre_filtered_pods += 1
             return answer
         signature = self._remembering[plugin.name].filter_signature(pod, snapshot)
