@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ class Choice:
         slots: int64 a row, an index into the others; NONE where there is no volume.
         names: of the volumes.
         capacity_bytes: float64, likewise.
+        otherwise_named: by slot, the class that a volume's spec names where its annotation names the claim's.
     """
 
     claim: PersistentVolumeClaim
@@ -42,6 +43,7 @@ class Choice:
     slots: IntArray
     names: Sequence[str]
     capacity_bytes: FloatArray
+    otherwise_named: Mapping[int, str]
 
 
 class OfClass:
@@ -59,6 +61,7 @@ class OfClass:
         self._access_bits: dict[str, int] = {}
         self._reach = Reach()
         self._order: IntArray | None = None
+        self._otherwise_named: dict[int, str] = {}
 
     def put(self, volume: PersistentVolume) -> None:
         """The volume is to be had, new or changed."""
@@ -75,6 +78,10 @@ class OfClass:
         self._kinds[slot] = self._kind_ids.setdefault(_kind(volume), len(self._kind_ids))
         self._access[slot] = self._bits(volume.spec.access_modes or ())
         self._reach.put(slot, volume_terms(volume.spec.node_affinity))
+        if _is_otherwise_named(volume):
+            self._otherwise_named[slot] = volume.spec.storage_class_name or ""
+        else:
+            self._otherwise_named.pop(slot, None)
         self._order = None
 
     def remove(self, name: str) -> None:
@@ -83,6 +90,7 @@ class OfClass:
         if slot is None:
             return
         del self._volumes[slot]
+        self._otherwise_named.pop(slot, None)
         self._free.append(slot)
         self._reach.remove(slot)
         if self._order is not None:
@@ -102,7 +110,7 @@ class OfClass:
         smallest = found.min(axis=1)
         none = (smallest == NOWHERE) | ~nodes.exists
         slots = np.full(nodes.count, NONE) if none.all() else np.where(none, NONE, order[np.where(none, 0, smallest)])
-        return Choice(claim, claim_class(claim), slots, self.names, self.capacity_bytes)
+        return Choice(claim, claim_class(claim), slots, self.names, self.capacity_bytes, self._otherwise_named)
 
     def _fitting(self, claim: PersistentVolumeClaim, slots: IntArray) -> BoolArray:
         wanted = self._bits(claim.spec.access_modes or ())
@@ -165,7 +173,9 @@ class AvailableVolumes:
         if named is not None:
             reachable = reached(volume_terms(named.spec.node_affinity), nodes)
             slots = np.where(reachable & nodes.exists, 0, NONE)
-            return Choice(claim, claim_class(claim), slots, [named.metadata.name], np.array([capacity_of(named)]))
+            size = np.array([capacity_of(named)], np.float64)
+            otherwise = {0: named.spec.storage_class_name or ""} if _is_otherwise_named(named) else {}
+            return Choice(claim, claim_class(claim), slots, [named.metadata.name], size, otherwise)
         of_class = self._of_class.get(claim_class(claim))
         return None if of_class is None else of_class.choose(claim, nodes, taken)
 
@@ -207,6 +217,10 @@ class AvailableVolumes:
             new is not None and _is_available(new) and volume_class(new) == volume_class(old)
         ):
             self._of_class[volume_class(old)].remove(name)
+
+
+def _is_otherwise_named(volume: PersistentVolume) -> bool:
+    return volume_class(volume) != (volume.spec.storage_class_name or "")
 
 
 def _is_available(volume: PersistentVolume) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray
-from scheduler.core.volumes.available import NONE, requested_bytes
+from scheduler.core.volumes.available import NONE, Choice, requested_bytes
 
 if TYPE_CHECKING:
     from scheduler.core.volumes.node_volumes import NodeVolumes
@@ -29,7 +29,8 @@ def capacity_scores(found: NodeVolumes, score_by_percent: FloatArray) -> IntArra
     """The mean, over StorageClasses, of the score of 100 · requested / capacity (whole percent); int64, 0..100 a row.
 
     Where some claim gets a volume that is there, those claims alone count: what is known of room for others would not
-    compare. A class whose capacity is unknown does not count. Source: kube-scheduler with StorageCapacityScoring.
+    compare. Classes are those that the volumes' specs name. A class whose capacity is unknown does not count.
+    Source: kube-scheduler with StorageCapacityScoring.
     """
     rows = len(found.faults)
     if not found.choices and all(provision.room_bytes is None for provision in found.provisions):
@@ -50,12 +51,19 @@ def capacity_scores(found: NodeVolumes, score_by_percent: FloatArray) -> IntArra
 def _static(found: NodeVolumes) -> dict[str, _OfClass]:
     by_class: dict[str, _OfClass] = {}
     for choice in found.choices:
-        of_class = _class(by_class, choice.storage_class, len(found.faults))
         has = choice.slots != NONE
-        of_class.requested += has * requested_bytes(choice.claim)
-        of_class.capacity += np.where(has, choice.capacity_bytes[choice.slots], 0).astype(np.int64)
-        of_class.counts |= has
+        for slot, name in choice.otherwise_named.items():
+            otherwise = choice.slots == slot
+            _add(_class(by_class, name, len(has)), choice, otherwise)
+            has &= ~otherwise
+        _add(_class(by_class, choice.storage_class, len(has)), choice, has)
     return by_class
+
+
+def _add(of_class: _OfClass, choice: Choice, where: BoolArray) -> None:
+    of_class.requested += where * requested_bytes(choice.claim)
+    of_class.capacity += np.where(where, choice.capacity_bytes[choice.slots], 0).astype(np.int64)
+    of_class.counts |= where
 
 
 def _dynamic(found: NodeVolumes, where: BoolArray) -> dict[str, _OfClass]:
