@@ -83,7 +83,10 @@ def _serves(name: str, point: ExtensionPoint, known: Mapping[str, PluginInfo]) -
 
 
 def _weights(plugins: Plugins, scoring: tuple[str, ...]) -> dict[str, int]:
-    """A weight at `score` wins over one at multiPoint; a plugin named without a weight, or with 0, has 1."""
+    """A weight at `score` wins over one at multiPoint; a plugin named without a weight, or with 0, has 1.
+
+    Weights have 32 bits, so the scores of all plugins together, 100 times the weight each, cannot overflow 64.
+    """
     weights: dict[str, int] = {}
     for plugin in (*plugins.score.enabled, *plugins.multi_point.enabled):
         if plugin.name in scoring and plugin.name not in weights:
