@@ -71,7 +71,7 @@ class SelectedPods(NamedTuple):
 
 
 class PodClass:
-    """Placed pods that no selector can tell apart.
+    """Placed pods of one priority that no selector can tell apart.
 
     Attributes:
         rows: row to number of pods.
@@ -79,11 +79,12 @@ class PodClass:
         pod: one of them, held so that identities in the key stay taken.
     """
 
-    __slots__ = ("counters", "labels", "namespace", "pod", "rows", "terminating")
+    __slots__ = ("counters", "labels", "namespace", "pod", "priority", "rows", "terminating")
 
     def __init__(self, pod: PodInfo) -> None:
         self.pod = pod
         self.namespace = pod.namespace
+        self.priority = pod.priority
         self.labels = pod.pod.metadata.labels or _NO_LABELS
         self.terminating = pod.pod.metadata.deletion_timestamp is not None
         self.rows: dict[int, int] = {}
@@ -120,6 +121,10 @@ class Counter:
                 for row, count in pods.rows.items():
                     self._by_row[row] += count * weight
         return self._by_row[: nodes.count]
+
+    def rows_below(self, priority: int) -> set[int]:
+        """Rows with pods of lower priority that it counts."""
+        return set().union(*(pods.rows for pods in self.classes if pods.priority < priority))
 
     def add(self, row: int, amount: int) -> None:
         """So much more, or less, on a row."""
@@ -295,7 +300,8 @@ class PodCounts:
     def count_pod(self, row: int, pod: PodInfo, sign: int) -> None:
         """Count a placed pod in (1) or out (-1)."""
         metadata = pod.pod.metadata
-        key = (pod.namespace, id(metadata.labels), id(pod.pod.spec.affinity), metadata.deletion_timestamp is not None)
+        being_deleted = metadata.deletion_timestamp is not None
+        key = (pod.namespace, id(metadata.labels), id(pod.pod.spec.affinity), being_deleted, pod.priority)
         pods = self._classes.get(key)
         if pods is None:
             pods = self._classes[key] = self._new_class(pod)
@@ -380,11 +386,9 @@ class PodCounts:
 
 
 def _join(counter: Counter, pods: PodClass, weight: int) -> None:
-    """Let a counter count a class. It counts anew when next asked: what it held lacks the class."""
+    """Let a counter count a class: either is new, so that there are no sums yet which would lack the other's pods."""
     weight += counter.classes.get(pods, 0)
     counter.classes[pods] = pods.counters[counter] = weight
-    if pods.rows:
-        counter.forget_sums()
 
 
 def _drop(index: dict[C, dict[PodClass, None]], key: C, pods: PodClass) -> None:

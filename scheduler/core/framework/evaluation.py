@@ -483,9 +483,10 @@ class RowCheck:
                 return answer
         return self._first_rejection(row)
 
-    def add_nominated(self, overlay: Overlay) -> None:
-        """Add every nominated pod that counts to its node."""
-        for row in self.rows_with_nominated():
+    def add_nominated(self, overlay: Overlay, rows: RowIndex) -> None:
+        """Add every nominated pod that counts on one of the rows."""
+        nominated = np.array(self.rows_with_nominated(), np.intp)
+        for row in nominated[np.isin(nominated, rows)].tolist():
             for other in self._nominated_on(self.snapshot.nodes.names[row]):
                 overlay.add_pod(row, other)
 
@@ -498,6 +499,17 @@ class RowCheck:
             self.recorder, self.filter_plugins, self.state, self.pod, self.snapshot, rows, rejected_by, verdicts
         )  # fmt: skip
         return rejected_by, verdicts
+
+    def rows_to_ask_alone(self) -> set[int] | None:
+        """Rows on which more counts of pods of lower priority, or of nominated ones, than sums; None for any row."""
+        rows: set[int] = set()
+        for _, plugin in self.filter_plugins:
+            if not plugin.reads_sums_only:
+                changed = plugin.rows_changed_by_removals(self.state, self.pod, self.snapshot)
+                if changed is None:
+                    return None
+                rows.update(changed, self.rows_with_nominated())
+        return rows
 
     def rows_with_nominated(self) -> list[int]:
         """Rows on which nominated pods count for the pod."""

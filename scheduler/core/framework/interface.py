@@ -16,7 +16,7 @@ Two rules make cycles fast, and every plugin keeps them:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -161,6 +161,14 @@ class FilterPlugin(Plugin):
         integers beat arrays up to about ten rows.
         """
         return int(self.filter(state, pod, snapshot, np.array([row]))[0])
+
+    def rows_changed_by_removals(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Collection[int] | None:
+        """Rows on which `filter` may answer otherwise once pods there of lower priority than `pod` are gone.
+
+        None, the default, where that may be any row. Preemption tries those one by one, and many of the others at once.
+        Not asked where `reads_sums_only` says that sums are all that counts.
+        """
+        return None
 
     @abstractmethod
     def status(self, pod: PodInfo, verdict: int) -> Status:

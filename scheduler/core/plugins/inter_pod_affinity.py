@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -155,6 +155,15 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
             if _count_at(nodes, term, term.topology_key, row):
                 return 1
         return 0
+
+    def rows_changed_by_removals(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Collection[int] | None:
+        """Those of pods that the pod's terms select, or whose terms select it."""
+        demands = self._demands(state, pod, snapshot)
+        counters: list[Counter] = [counter for counter, _ in demands.apart]
+        counters += snapshot.pod_counts.owned_terms_selecting(pod).get(TermKind.REQUIRED_ANTI, ())
+        if demands.near is not None:
+            counters.append(demands.near)
+        return set().union(*(counter.rows_below(pod.priority) for counter in counters))
 
     def status(self, pod: PodInfo, verdict: int) -> Status:
         """Whose terms are not met."""

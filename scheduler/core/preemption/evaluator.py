@@ -214,10 +214,13 @@ class Evaluator:
         removable = snapshot.nodes.lowest_priority[rows] < attempt.pod.priority
         runs.write_many_rejected(rows[~removable])
         rows = rows[removable]
-        if len(rows) > self._few_nodes and all(plugin.reads_sums_only for _, plugin in check.filter_plugins):
-            self._slots.refresh(snapshot)
-            runs.write_many(rows, select_victims_on_nodes(check, rows, self._slots), self._slots)
-            return
+        alone = check.rows_to_ask_alone() if len(rows) > self._few_nodes else None
+        if alone is not None:
+            together = rows if not alone else rows[~np.isin(rows, list(alone))]
+            if len(together) > self._few_nodes:
+                self._slots.refresh(snapshot)
+                runs.write_many(together, select_victims_on_nodes(check, together, self._slots), self._slots)
+                rows = rows[~runs.known[rows]]
         for row in rows.tolist():
             node = snapshot.node_info(row)
             if node is not None:

@@ -74,8 +74,8 @@ class ManyVictims:
 def select_victims_on_nodes(check: RowCheck, rows: RowIndex, slots: PodSlots) -> ManyVictims:
     """`select_victims_on_node` for many rows at once, one step a slot instead of one a pod.
 
-    Only for filters that read nothing else of the pods on a node than sums (`FilterPlugin.reads_sums_only`). Every row
-    has a pod of lower priority.
+    Only for rows on which nothing but sums counts of pods that may be removed or are nominated
+    (`RowCheck.rows_to_ask_alone`). Every row has a pod of lower priority.
     """
     removable = slots.priorities[:, rows] < check.pod.priority
     asked = [name for name, _ in check.pod.requests.amounts if name in slots.requested]
@@ -83,7 +83,7 @@ def select_victims_on_nodes(check: RowCheck, rows: RowIndex, slots: PodSlots) ->
     chosen = np.zeros(removable.shape, np.bool_)
     with check.snapshot.overlay() as overlay:
         # Who fits beside them fits without them: sums only grow.
-        check.add_nominated(overlay)
+        check.add_nominated(overlay, rows)
         lower = {name: np.where(removable, each, 0).sum(axis=0) for name, each in amounts.items()}
         overlay.change_many(rows, -removable.sum(axis=0), {name: -total for name, total in lower.items()})
         rejected_by, verdicts = check.rejections(rows)

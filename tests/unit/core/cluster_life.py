@@ -16,6 +16,7 @@ from scheduler.api.types import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
+    PodAffinity,
     PodAffinityTerm,
     PodAntiAffinity,
     PreferredSchedulingTerm,
@@ -59,6 +60,11 @@ REPELLING: Final = Affinity(
 )
 """Repels pods of the owner's namespace with the label app=web."""
 
+_WEB_BY_DISK: Final = PodAffinityTerm("disk", LabelSelector({"app": "web"}))
+_APART: Final = Affinity(pod_anti_affinity=PodAntiAffinity((_WEB_BY_DISK,)))
+_NEAR: Final = Affinity(pod_affinity=PodAffinity((_WEB_BY_DISK,)))
+_APART_FROM_ALL: Final = Affinity(pod_anti_affinity=PodAntiAffinity((PodAffinityTerm("size", LabelSelector()),)))
+
 POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
     make_pod(""),
     make_pod("").container("app:1").priority(10),
@@ -78,8 +84,15 @@ POD_SHAPES: Final[tuple[PodBuilder, ...]] = (
 )
 """Pods without a name."""
 
+_AFFINE_SHAPES: Final[tuple[PodBuilder, ...]] = (
+    make_pod("").req(cpu="500m").label(app="web").affinity(_APART),
+    make_pod("").req(cpu="1").label(app="web").affinity(_NEAR).priority(5),
+    make_pod("").req(cpu="200m").affinity(_APART_FROM_ALL).priority(10),
+)
+
 SOME_NODES: Final = st.sampled_from(NODE_SHAPES)
 SOME_PODS: Final = st.sampled_from(POD_SHAPES)
+PODS_WITH_AFFINITY_TOO: Final = st.sampled_from(POD_SHAPES + _AFFINE_SHAPES)
 SOME_PRIORITIES: Final = st.sampled_from([-10, 0, 5, 10])
 
 Event: TypeAlias = "tuple[object, ...]"
@@ -91,13 +104,13 @@ def node_names(count: int) -> list[str]:
     return [f"n{number}" for number in range(1, count + 1)]
 
 
-def events(nodes: int, pods: int) -> st.SearchStrategy[Event]:
+def events(nodes: int, pods: int, shapes: st.SearchStrategy[PodBuilder] = SOME_PODS) -> st.SearchStrategy[Event]:
     """What may happen in a cluster of so many names."""
     node, pod = st.sampled_from(node_names(nodes)), st.sampled_from([f"p{number}" for number in range(pods)])
     return st.one_of(
         st.tuples(st.just("write_node"), SOME_NODES, node),
         st.tuples(st.just("delete_node"), node),
-        st.tuples(st.sampled_from(["assume", "show"]), SOME_PODS, pod, node),
+        st.tuples(st.sampled_from(["assume", "show"]), shapes, pod, node),
         st.tuples(st.sampled_from(["forget", "confirm", "remove"]), pod),
     )
 
@@ -108,11 +121,11 @@ def starts(pods: int) -> st.SearchStrategy[Event]:
     return st.tuples(st.just("start"), pod, st.integers(0, 3))
 
 
-def nominations(nodes: int, pods: int) -> st.SearchStrategy[Event]:
+def nominations(nodes: int, pods: int, shapes: st.SearchStrategy[PodBuilder] = SOME_PODS) -> st.SearchStrategy[Event]:
     """Pods that get or lose room held for them; others than those that `events` places."""
     node, pod = st.sampled_from(node_names(nodes)), st.sampled_from([f"nominated-{number}" for number in range(pods)])
     return st.one_of(
-        st.tuples(st.just("nominate"), SOME_PODS, pod, SOME_PRIORITIES, node), st.tuples(st.just("withdraw"), pod)
+        st.tuples(st.just("nominate"), shapes, pod, SOME_PRIORITIES, node), st.tuples(st.just("withdraw"), pod)
     )
 
 

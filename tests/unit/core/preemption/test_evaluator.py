@@ -22,8 +22,8 @@ from scheduler.core.framework.types import PodInfo
 from scheduler.core.preemption.evaluator import Candidates, Evaluator, nothing_found_message
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.core.cluster_life import (
+    PODS_WITH_AFFINITY_TOO,
     SOME_NODES,
-    SOME_PODS,
     SOME_PRIORITIES,
     ClusterLife,
     Event,
@@ -66,9 +66,13 @@ Turn: TypeAlias = "tuple[list[Event], list[tuple[PodBuilder, int]]]"
 _TURNS = st.lists(
     st.tuples(
         st.lists(
-            st.one_of(events(_NODES, pods=12), nominations(_NODES, pods=4), starts(pods=12)), min_size=1, max_size=6
+            st.one_of(
+                events(_NODES, 12, PODS_WITH_AFFINITY_TOO), nominations(_NODES, 4, PODS_WITH_AFFINITY_TOO), starts(12)
+            ),
+            min_size=1,
+            max_size=6,
         ),
-        st.lists(st.tuples(SOME_PODS, SOME_PRIORITIES), min_size=2, max_size=4),
+        st.lists(st.tuples(PODS_WITH_AFFINITY_TOO, SOME_PRIORITIES), min_size=2, max_size=4),
     ),
     min_size=4,
     max_size=8,
