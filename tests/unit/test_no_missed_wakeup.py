@@ -4,8 +4,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from scheduler.core.cache.cluster_objects import ApiObject
 from scheduler.testing import NodeBuilder, PodBuilder
-from tests.unit.wakeups.random_life import LABELS, NODES, PODS, RandomLife
+from tests.unit.wakeups.random_life import LABELS, NODES, OBJECTS, PODS, RandomLife
 
 NODE_NAMES = st.sampled_from(["n1", "n2", "n3", "n4"])
 POD_NAMES = st.sampled_from([f"p{number}" for number in range(6)])
@@ -39,9 +40,13 @@ class Wakeups(RuleBasedStateMachine):
     def delete_node(self, name: str) -> None:
         self.life.delete_node(name)
 
-    @rule(name=st.sampled_from(["default", "other"]), team=st.sampled_from(["a", "b"]))
-    def label_namespace(self, name: str, team: str) -> None:
-        self.life.label_namespace(name, team)
+    @rule(obj=st.sampled_from(OBJECTS))
+    def write_object(self, obj: ApiObject) -> None:
+        self.life.write_object(obj)
+
+    @rule(obj=st.sampled_from(OBJECTS))
+    def delete_object(self, obj: ApiObject) -> None:
+        self.life.delete_object(obj)
 
     @rule(shape=POD_SHAPES, name=POD_NAMES, priority=PRIORITIES)
     def create(self, shape: PodBuilder, name: str, priority: int) -> None:

@@ -5,21 +5,16 @@ All goes the real way: event handlers, queue, scheduling cycle. The table is `te
 
 import pytest
 
-from scheduler.api.types import Node
+from scheduler.config.plugin_names import IN_TREE_PLUGINS, ExtensionPoint
 from scheduler.core.framework.cycle_state import CycleState
 from tests.unit.shell import Shell
-from tests.unit.wakeups.scene import Event, Scene, decide_as_now, renamed
+from tests.unit.wakeups.random_life import NODES
+from tests.unit.wakeups.scene import Event, Scene, decide_as_now
 from tests.unit.wakeups.scenes import SCENES
-
-
-def distinct(nodes: list[Node]) -> list[Node]:
-    """Each once; nodes cannot be hashed."""
-    return [node for position, node in enumerate(nodes) if node not in nodes[:position]]
-
 
 HELPS = {f"{scene}: {name}": (SCENES[scene], event) for scene in SCENES for name, event in SCENES[scene].helps.items()}
 IDLE = {f"{scene}: {name}": (SCENES[scene], event) for scene in SCENES for name, event in SCENES[scene].idle.items()}
-NODE_SHAPES = distinct([renamed(node, "") for scene in SCENES.values() for node in scene.nodes()])
+NODE_SHAPES = [shape.obj() for shape in NODES]
 
 
 def may_preempt(scene: Scene, shell: Shell) -> bool:
@@ -58,7 +53,7 @@ async def test_what_does_not_help_wakes_nobody(scene: Scene, event: Event) -> No
 
 @pytest.mark.parametrize("name", SCENES)
 async def test_whatever_makes_the_pod_schedulable_wakes_it(name: str) -> None:
-    """Whatever may happen to what is in the cluster; nodes may become any node of any scene."""
+    """Whatever may happen to what is in the cluster; its first node may become any other."""
     scene = SCENES[name]
     missed = []
     for event_name, event in scene.derived_events(NODE_SHAPES):
@@ -67,3 +62,11 @@ async def test_whatever_makes_the_pod_schedulable_wakes_it(name: str) -> None:
         if scene.is_schedulable(shell) and not scene.is_awake(shell):
             missed.append(event_name)
     assert missed == []
+
+
+def test_every_plugin_that_turns_pods_away_has_a_scene() -> None:
+    """So that no new plugin's hints stay untested."""
+    named = {plugin for scene in SCENES.values() for plugin in scene.plugin.split("+")}
+    points = {ExtensionPoint.PRE_FILTER, ExtensionPoint.FILTER, ExtensionPoint.RESERVE}
+    turning_away = {name for name, info in IN_TREE_PLUGINS.items() if info.supported and info.points & points}
+    assert turning_away - named == {"NodeName"}, "pods that name a node are not scheduled; all others need scenes"

@@ -162,15 +162,20 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return Status.of(Code.UNSCHEDULABLE, f"{driver} CSI driver is not installed on the node")
 
     def events_to_register(self) -> Sequence[Registered]:
-        """Drivers that come, or allow more; volumes that are detached; claims of the pod; new nodes."""
+        """Drivers that come, go or allow more; volumes that are detached or gone; claims of the pod; new nodes."""
         changed_or_gone = Action.UPDATE_OTHER | Action.DELETE
         return (
-            Registered(ClusterEvent(EventResource.CSI_NODE, Action.ADD)),
+            Registered(ClusterEvent(EventResource.CSI_NODE, Action.ADD | Action.DELETE)),
             Registered(ClusterEvent(EventResource.CSI_NODE, Action.UPDATE_OTHER), _allows_more),
             Registered(ClusterEvent(EventResource.CSI_DRIVER, changed_or_gone), _asks_no_more),
             Registered(ASSIGNED_POD_DELETE, _leaves_volumes),
             Registered(NODE_ADD),
-            Registered(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, Action.ADD), _is_claim_of),
+            Registered(
+                ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE_OTHER), _is_claim_of
+            ),
+            # What cannot be found any more is not counted.
+            Registered(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, Action.DELETE)),
+            Registered(ClusterEvent(EventResource.PERSISTENT_VOLUME, Action.DELETE)),
             Registered(ClusterEvent(EventResource.VOLUME_ATTACHMENT, Action.DELETE)),
         )
 

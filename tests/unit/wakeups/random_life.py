@@ -23,11 +23,13 @@ from scheduler.api.types import (
     PodAntiAffinity,
     TopologySpreadConstraint,
 )
+from scheduler.core.cache.cluster_objects import ApiObject
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import PodInfo
 from scheduler.core.queue.entry import Place
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.core.cluster_life import POD_SHAPES, named_pod
+from tests.unit.core.volumes.objects import attachment, claim, csi_node, storage_class, volume
 from tests.unit.shell import Shell
 from tests.unit.wakeups.scene import decide_as_now, renamed
 
@@ -76,8 +78,46 @@ PODS: Final[tuple[PodBuilder, ...]] = (
     make_pod("").label(app="web").spread(_spread(_HOST, _WEB), _spread(ZONE, _WEB)),
     make_pod("").label(app="db").spread(_spread(ZONE, _DB, min_domains=3)),
     make_pod("").label(app="db").spread(_spread(ZONE, _DB, node_taints_policy="Honor")).toleration("a", "Exists"),
+    make_pod("").pvc("c1"),
+    make_pod("").pvc("c2"),
+    make_pod("").pvc("c1").pvc("c2").req(cpu="1"),
 )
 """Pods without a name."""
+
+CLAIMS: Final = (
+    claim("c1", volume_name="v1", bound=True),
+    claim("c1", volume_name="v1", bound=True, modes=("ReadWriteOncePod",)),
+    claim("c1"),
+    claim("c2", volume_name="v2", bound=True),
+    claim("c2", class_name="at-once"),
+)
+VOLUMES: Final = (
+    volume("v1", claim="c1"),
+    volume("v1", claim="c1", nodes=("n1", "n2")),
+    volume("v1", claim="c1", labels={ZONE: "a"}),
+    volume("v2", claim="c2"),
+    volume("v2", claim="c2", labels={ZONE: "b"}),
+    volume("v3"),
+)
+CSI_NODES: Final = (
+    csi_node("n1", csi_example=1),
+    csi_node("n1", csi_example=2),
+    csi_node("n2", csi_example=1),
+    csi_node("n2", csi_example=None),
+)
+OBJECTS: Final[tuple[ApiObject, ...]] = (
+    *CLAIMS,
+    *VOLUMES,
+    *CSI_NODES,
+    storage_class(),
+    storage_class("at-once", mode="Immediate"),
+    attachment("a1", "n1", "v2"),
+    Namespace(ObjectMeta("default", labels={"team": "a"})),
+    Namespace(ObjectMeta("default", labels={"team": "b"})),
+    Namespace(ObjectMeta("other", labels={"team": "a"})),
+    Namespace(ObjectMeta("other", labels={"team": "b"})),
+)
+"""What beside nodes and pods may come, change and go; of a kind and name there is one at a time."""
 
 LABELS: Final[tuple[dict[str, str] | None, ...]] = (None, {"app": "web"}, {"app": "db"})
 
@@ -86,16 +126,17 @@ class RandomLife:
     """The cluster.
 
     Attributes:
-        nodes, pods, namespaces: what the API server has, by name.
+        nodes, pods: what the API server has, by name.
+        objects: what else it has, by kind and name.
     """
 
     def __init__(self) -> None:
         self.shell = Shell()
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
-        self.namespaces: dict[str, Namespace] = {}
+        self.objects: dict[tuple[type, str], ApiObject] = {}
 
-    # --- nodes and namespaces
+    # --- nodes and other objects
 
     def write_node(self, shape: NodeBuilder, name: str) -> None:
         """A node comes or changes in everything at once."""
@@ -113,14 +154,21 @@ class RandomLife:
         if name in self.nodes:
             self.shell.handlers.node_deleted(self.nodes.pop(name))
 
-    def label_namespace(self, name: str, team: str) -> None:
-        """A namespace comes or changes its labels."""
-        old = self.namespaces.get(name)
-        new = self.namespaces[name] = Namespace(ObjectMeta(name, labels={"team": team}))
+    def write_object(self, obj: ApiObject) -> None:
+        """An object comes or changes."""
+        key = (type(obj), obj.metadata.name)
+        old = self.objects.get(key)
+        self.objects[key] = obj
         if old is None:
-            self.shell.handlers.object_added(new)
+            self.shell.handlers.object_added(obj)
         else:
-            self.shell.handlers.object_updated(old, new)
+            self.shell.handlers.object_updated(old, obj)
+
+    def delete_object(self, obj: ApiObject) -> None:
+        """The object of that kind and name goes."""
+        known = self.objects.pop((type(obj), obj.metadata.name), None)
+        if known is not None:
+            self.shell.handlers.object_deleted(known)
 
     def _write_node(self, node: Node) -> None:
         old = self.nodes.get(node.metadata.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -97,14 +98,13 @@ class Scene:
     def derived_events(self, shapes: Iterable[Node]) -> Iterator[tuple[str, Event]]:
         """What may happen to any cluster: whatever is there is touched, changed, goes, or comes again.
 
-        `shapes` are what its nodes may become.
+        `shapes` are what its first node may become.
         """
         for number, shape in enumerate(shapes):
             yield f"a node like shape {number} comes", add(renamed(shape, "new"))
-            for node in self.nodes():
+            for node in islice(self.nodes(), 1):
                 turned = renamed(shape, node.metadata.name)
                 yield f"{node.metadata.name} becomes shape {number}", update(node, turned)
-                yield f"{node.metadata.name} comes again as shape {number}", together(delete(node), add(turned))
         for shown in (*self.objects, self.pod):
             obj = built(shown)
             name = f"{type(obj).__name__} {obj.metadata.name}"

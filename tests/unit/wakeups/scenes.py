@@ -21,6 +21,7 @@ from tests.unit.wakeups.affinity_scenes import AFFINITY
 from tests.unit.wakeups.background import idle
 from tests.unit.wakeups.scene import Event, Scene, add, delete, opened, together, update
 from tests.unit.wakeups.spread_scenes import SPREAD
+from tests.unit.wakeups.volume_scenes import VOLUMES
 
 GPU: Final = "example.com/gpu"
 
@@ -393,6 +394,6 @@ SEVERAL: Final = {
 
 SCENES: Final[dict[str, Scene]] = {
     f"{scene.plugin}, {name}": scene
-    for scenes in (FIT, NODES, PORTS, SEVERAL, SPREAD, AFFINITY)
+    for scenes in (FIT, NODES, PORTS, SEVERAL, SPREAD, AFFINITY, VOLUMES)
     for name, scene in scenes.items()
 }
