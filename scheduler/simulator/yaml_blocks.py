@@ -30,7 +30,7 @@ _SINGLE_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'")
 _INDICATORS: Final = frozenset("-?:,[]{}#&*!|>'\"%@`")
 _SHARED_SCALARS: Final = 65_536
 _EMPTY: Final = ("{}", "[]")
-_UNREAD: Final = frozenset(
+UNREAD: Final = frozenset(
     {
         *("managedFields", "env", "envFrom", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
         *("volumeMounts", "volumeDevices", "args", "command", "securityContext", "projected", "dnsConfig"),
@@ -133,7 +133,7 @@ def read_block(text: str) -> Any:
         if key in container:
             return NOT_PLAIN
         if not value:
-            if key in _UNREAD or key == "images":
+            if key in UNREAD or key == "images":
                 content = _deeper(column).match(text, position)
                 assert content is not None  # it may be empty, which is a null
                 if key == "images":

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from scheduler.simulator.yaml_blocks import NOT_PLAIN, read_block, split_list
+from scheduler.simulator.yaml_blocks import NOT_PLAIN, UNREAD, read_block, split_list
 from scheduler.simulator.yaml_events import YamlError, read_documents
 from scheduler.simulator.yaml_scalars import ScalarError, plain_scalar
 
@@ -26,7 +26,7 @@ KEYS = st.one_of(
         ["name", "labels", "app.kubernetes.io/name", "images", "images", "items", "y", "0", "a-b", "null", "a b", "é"]
     ),
     st.text(string.ascii_letters + "./-_ ", min_size=1, max_size=8),
-)
+).filter(lambda key: key not in UNREAD)
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4)),
