@@ -134,7 +134,9 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     recorders = {name: EventRecorder(transport, dispatcher, name, options.identity) for name in options.loaded.plugins}
     scheduler = Scheduler(time.monotonic)
     writer = PodWriter(transport, dispatcher, recorders)
-    core = _assemble(options, writer, partial(ApiVolumeWriter, transport, dispatcher), metrics, scheduler)
+    core = _assemble(
+        options, writer, partial(ApiVolumeWriter, transport, dispatcher, waiting=scheduler.waiting), metrics, scheduler
+    )
     fatal: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     informers = _informers(transport, core.handlers, metrics, fatal)
     heartbeat = LoopHeartbeat(time.monotonic, metrics)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
 from scheduler.schedule_one import ScheduleOne
 
 MAX_BINDING = 256
-"""Pods in their binding cycle at a time. Enough to keep the API server busy; more would only wait, and hold memory."""
+"""Pods in their binding cycle at a time, but for those that wait for others. Enough to keep the API server busy; more
+would only wait, and hold memory.
+"""
 
 _TURN_SECONDS = 0.0005
 _FLUSH_SECONDS = 1.0
@@ -32,6 +35,7 @@ class Scheduler:
         self._sleep = sleep
         self._wake = asyncio.Event()
         self._binding: set[asyncio.Task[None]] = set()
+        self._waiting = 0
         self._fault: BaseException | None = None
         self._stopping = False
 
@@ -44,6 +48,16 @@ class Scheduler:
         task = asyncio.get_running_loop().create_task(binding_cycle)
         self._binding.add(task)
         task.add_done_callback(self._bound)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """A binding cycle has nothing to do within: it waits, maybe for minutes, for what others do about its pod."""
+        self._waiting += 1
+        self._wake.set()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     def _bound(self, task: asyncio.Task[None]) -> None:
         self._binding.discard(task)
@@ -64,7 +78,7 @@ class Scheduler:
     async def _schedule(self, queue: SchedulingQueue, schedule_one: ScheduleOne) -> None:
         turn_ends = self._clock() + _TURN_SECONDS
         while self._fault is None and not self._stopping:
-            queued = queue.pop() if len(self._binding) < MAX_BINDING else None
+            queued = queue.pop() if len(self._binding) - self._waiting < MAX_BINDING else None
             if queued is None:
                 self._wake.clear()
                 await self._wake.wait()

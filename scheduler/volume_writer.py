@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -47,12 +48,24 @@ _LONGEST_SLEEP_SECONDS: Final = 1.0
 
 
 class ApiVolumeWriter(VolumeWriter):
-    """The scheduler's hand on volumes; its waits are woken by the claims that the watch shows."""
+    """The scheduler's hand on volumes; its waits are woken by the claims that the watch shows.
 
-    def __init__(self, transport: Transport, dispatcher: ApiDispatcher, objects: ClusterObjects) -> None:
+    Args:
+        objects: what the watch shows.
+        waiting: entered for as long as a wait lasts.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        dispatcher: ApiDispatcher,
+        objects: ClusterObjects,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._transport = transport
         self._dispatcher = dispatcher
-        self._waiting: dict[ClaimKey, set[asyncio.Event]] = {}
+        self._waiting = waiting
+        self._woken_by: dict[ClaimKey, set[asyncio.Event]] = {}
         objects.persistent_volume_claims.follow(self._claim_changed)
 
     async def bind_volume(self, volume: PersistentVolume) -> PersistentVolume:
@@ -79,29 +92,25 @@ class ApiVolumeWriter(VolumeWriter):
         deadline = loop.time() + timeout_seconds
         changed = asyncio.Event()
         for key in claims:
-            self._waiting.setdefault(key, set()).add(changed)
+            self._woken_by.setdefault(key, set()).add(changed)
         try:
-            while not settled():
-                left_seconds = deadline - loop.time()
-                if left_seconds <= 0:
-                    return False
-                try:
-                    async with asyncio.timeout(min(left_seconds, _LONGEST_SLEEP_SECONDS)):
-                        await changed.wait()
-                except TimeoutError:
-                    continue
-                changed.clear()
+            with self._waiting():
+                while not settled():
+                    left_seconds = deadline - loop.time()
+                    if left_seconds <= 0:
+                        return False
+                    await _sleep_until(changed, min(left_seconds, _LONGEST_SLEEP_SECONDS))
         finally:
             for key in claims:
-                self._waiting[key].discard(changed)
-                if not self._waiting[key]:
-                    del self._waiting[key]
+                self._woken_by[key].discard(changed)
+                if not self._woken_by[key]:
+                    del self._woken_by[key]
         return True
 
     def _claim_changed(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
         claim = new or old
         assert claim is not None
-        for changed in self._waiting.get((claim.metadata.namespace, claim.metadata.name), ()):
+        for changed in self._woken_by.get((claim.metadata.namespace, claim.metadata.name), ()):
             changed.set()
 
     async def _write(
@@ -132,6 +141,15 @@ class ApiVolumeWriter(VolumeWriter):
         answer = await self._dispatcher.run(ApiCall(kind, Priority.BIND, send))
         assert answer is not None
         return answer.body
+
+
+async def _sleep_until(changed: asyncio.Event, at_most_seconds: float) -> None:
+    try:
+        async with asyncio.timeout(at_most_seconds):
+            await changed.wait()
+    except TimeoutError:
+        return
+    changed.clear()
 
 
 def _version(metadata: ObjectMeta) -> dict[str, object]:

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from scheduler.core.framework.status import Status
+from scheduler.core.framework.types import PodInfo
 from scheduler.core.queue.entry import Place
 from scheduler.scheduler import MAX_BINDING, Scheduler
 from scheduler.testing import make_node, make_pod
@@ -81,6 +83,26 @@ async def test_bindings_do_not_hold_up_decisions_until_there_are_too_many(loop: 
         assert len(loop.shell.binder.asked) == MAX_BINDING
         assert loop.shell.queue.pending_counts()["active"] == 10
         loop.shell.binder.gate.set()
+        await settle(200)
+        assert loop.bound() == MAX_BINDING + 10
+
+
+async def test_bindings_that_wait_for_others_are_not_too_many(loop: Loop) -> None:
+    """Volumes may take minutes to be made: pods that wait for theirs keep no other pod from its turn."""
+    bind, gate = loop.shell.binder.bind, asyncio.Event()
+
+    async def wait_first(pod: PodInfo, node_name: str) -> Status | None:
+        with loop.scheduler.waiting():
+            await gate.wait()
+        return await bind(pod, node_name)
+
+    loop.shell.binder.bind = wait_first  # type: ignore[method-assign]
+    loop.shell.see(*(make_pod(f"p{index}").obj() for index in range(MAX_BINDING + 10)))
+    async with loop.running():
+        await settle(MAX_BINDING * 2)
+        assert loop.shell.queue.pending_counts()["active"] == 0
+        assert loop.bound() == 0
+        gate.set()
         await settle(200)
         assert loop.bound() == MAX_BINDING + 10
 
