@@ -3,6 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
+from scheduler.api.types import LabelSelector, TopologySpreadConstraint
 from scheduler.client.errors import Unreachable
 from scheduler.core.framework.interface import FailedAttempt, PostFilterResult
 from scheduler.core.framework.pod_parser import parse_pod
@@ -327,6 +328,50 @@ async def test_a_preemptor_stays_in_flight_until_the_deletes_are_out(full: Shell
     assert full.attempts("unschedulable") == 1
     assert full.counted("scheduler_preemption_attempts_total") == 1
     assert full.counted("scheduler_preemption_victims_sum") == 1
+
+
+async def test_victims_wake_their_own_preemptor_only_and_once() -> None:
+    """Not the preemptors that wait for other victims, and not for each victim: once there is room."""
+    shell = Shell()
+    for node in ("n1", "n2"):
+        shell.see(make_node(node).capacity(cpu="2").obj())
+        shell.see(*(make_pod(f"{half}-{node}").req(cpu="1").node(node).obj() for half in ("left", "right")))
+    shell.see(*(make_pod(name).req(cpu="2").priority(5).obj() for name in ("boss", "chief")))
+    shell.decide_next()
+    shell.decide_next()
+    await shell.finish_binding()
+    victims_of = shell.nominator.node_of(_BOSS_UID)
+    shell.handlers.pod_deleted(make_pod(f"left-{victims_of}").req(cpu="1").node(f"{victims_of}").obj())
+    assert shell.queue.pending_counts()["unschedulable"] == 2
+    shell.handlers.pod_deleted(make_pod(f"right-{victims_of}").req(cpu="1").node(f"{victims_of}").obj())
+    assert shell.place_of("boss") is Place.BACKOFF
+    assert shell.place_of("chief") is Place.UNSCHEDULABLE
+
+
+async def test_a_preemptor_whose_room_was_taken_looks_elsewhere_when_its_victims_are_gone() -> None:
+    """Though it does not fit: it waits for nobody any more, and no other event may come."""
+    shell = Shell()
+    shell.see(make_node("n1").capacity(cpu="1").obj(), _LOW.obj(), _BOSS.obj())
+    shell.decide_next()
+    await shell.finish_binding()
+    shell.see(make_pod("thief").req(cpu="1").priority(9).node("n1").obj())
+    assert shell.place_of("boss") is Place.UNSCHEDULABLE
+    shell.handlers.pod_deleted(_LOW.obj())
+    assert shell.place_of("boss") is Place.BACKOFF
+
+
+async def test_victims_on_their_way_out_are_told_of() -> None:
+    """A preemptor that had only to wait for spreading, which does not count them, is tried again at once."""
+    over_hosts = TopologySpreadConstraint(1, "kubernetes.io/hostname", "DoNotSchedule", LabelSelector({"app": "web"}))
+    web = make_pod("web").label(app="web").spread(over_hosts)
+    shell = Shell()
+    shell.see(make_node("n1").obj(), make_node("n2").taint("a").obj(), _LOW.label(app="web").obj())
+    shell.see(web.priority(5).obj())
+    shell.decide_next()
+    assert shell.place_of("web") is Place.IN_FLIGHT
+    await shell.finish_binding()
+    assert shell.evictions.done[-1] == ("evict", "low")
+    assert shell.place_of("web") is Place.BACKOFF
 
 
 async def test_a_preemptor_gets_the_room_of_its_victims(full: Shell) -> None:
