@@ -348,10 +348,18 @@ async def test_victims_wake_their_own_preemptor_only_and_once() -> None:
     assert shell.place_of("chief") is Place.UNSCHEDULABLE
 
 
-async def test_a_preemptor_whose_room_was_taken_looks_elsewhere_when_its_victims_are_gone() -> None:
+@pytest.mark.parametrize("nominated_by_annotation_alone", [False, True])
+async def test_a_preemptor_whose_room_was_taken_looks_elsewhere_when_its_victims_are_gone(
+    nominated_by_annotation_alone: bool,
+) -> None:
     """Though it does not fit: it waits for nobody any more, and no other event may come."""
     shell = Shell()
-    shell.see(make_node("n1").capacity(cpu="1").obj(), _LOW.obj(), _BOSS.obj())
+    shell.see(make_node("n1").capacity(cpu="1").obj())
+    if nominated_by_annotation_alone:
+        leaving = _LOW.condition("DisruptionTarget", "True", "PreemptionByScheduler").terminating()
+        shell.see(leaving.obj(), _BOSS.annotation("scheduler.kubernetes.io/nominated-node-name", "n1").obj())
+    else:
+        shell.see(_LOW.obj(), _BOSS.obj())
     shell.decide_next()
     await shell.finish_binding()
     shell.see(make_pod("thief").req(cpu="1").priority(9).node("n1").obj())

@@ -157,8 +157,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         )
 
     def hint_signature(self, pod: PodInfo) -> Hashable | None:
-        """The requests and what decides on a preemption; a pod for which room is held stands by itself."""
-        if self._room.is_nominated(pod):
+        """The requests and what decides on a preemption; a pod that may wait for victims stands by itself."""
+        if self._room.awaited_node(pod) is not None:
             return None
         return (pod.requests, pod.priority, pod.pod.spec.preemption_policy)
 
@@ -185,7 +185,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         asked = self._asked(pod)
         if self._room.fits(pod, asked, node_name):
             return True
-        if self._room.is_nominated(pod, node_name) and not self._room.awaits_victims(pod, node_name):
+        if self._room.awaited_node(pod) == node_name and not self._room.awaits_victims(pod, node_name):
             return True
         return (
             left.priority >= pod.priority and _may_preempt(pod) and self._room.fits_without_lower(pod, asked, node_name)

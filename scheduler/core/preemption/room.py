@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from scheduler.api.types import nominated_node
 from scheduler.core.framework.types import PodInfo
 
 if TYPE_CHECKING:
@@ -38,11 +39,6 @@ class LiveRoom:
         self._seen = (-1, -1)
         self._known: dict[tuple[str, int, bool], _Free] = {}
 
-    def is_nominated(self, pod: PodInfo, node_name: str | None = None) -> bool:
-        """Whether room is held for the pod on that node, or on any."""
-        held = self._nominator.node_of(pod.uid)
-        return held is not None and node_name in (None, held)
-
     def fits(self, pod: PodInfo, asked: Asked, node_name: str) -> bool:
         """Whether there is room."""
         return self._has_room(pod, asked, node_name, without_lower=False)
@@ -50,6 +46,10 @@ class LiveRoom:
     def fits_without_lower(self, pod: PodInfo, asked: Asked, node_name: str) -> bool:
         """Whether there would be room if all pods of lower priority left; if not, no preemption makes any."""
         return self._has_room(pod, asked, node_name, without_lower=True)
+
+    def awaited_node(self, pod: PodInfo) -> str | None:
+        """The node whose victims the pod may be waiting for: where room is held for it, else what the pod says."""
+        return self._nominator.node_of(pod.uid) or nominated_node(pod.pod)
 
     def awaits_victims(self, pod: PodInfo, node_name: str) -> bool:
         """Whether pods of lower priority that a preemption evicted are still on the node."""
@@ -62,7 +62,7 @@ class LiveRoom:
             self._known.clear()
             self._seen = versions
         key = (node_name, pod.priority, without_lower)
-        counts_itself = self.is_nominated(pod, node_name)
+        counts_itself = self._nominator.node_of(pod.uid) == node_name
         free = None if counts_itself else self._known.get(key)
         if free is None:
             free = self._free(pod, node_name, without_lower)
