@@ -8,9 +8,9 @@ import pytest
 
 from tests.conftest import Cluster
 from tests.controlplane.resources import Manifest, pod_manifest, resource_of
+from tests.integration.constrained_clusters import CLUSTERS, ConstrainedCluster
 from tests.integration.observations import wait_for_event, wait_until_refused
 from tests.integration.podium import Podiums
-from tests.integration.constrained_clusters import CLUSTERS, ConstrainedCluster
 
 _PEER = "peer"
 _NOT_FOUND = ". not found"
