@@ -19,7 +19,7 @@ from scheduler.config.plugin_args import ARGS_TYPES, GROUP_VERSION
 from scheduler.config.plugin_names import IN_TREE_PLUGINS, PluginInfo
 from scheduler.config.resolution import ProfilePlugins, resolve_plugins
 from scheduler.config.structure import fit
-from scheduler.config.support import notes, taken_over, unsupported
+from scheduler.config.support import notes, taken_over, unsupported, unsupported_replicas
 from scheduler.config.types import KIND, KubeSchedulerConfiguration
 from scheduler.config.validation import validate
 
@@ -42,25 +42,35 @@ class LoadedConfiguration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_configuration(
-    path: Path | None, *, take_over: bool = False, known: Mapping[str, PluginInfo] = IN_TREE_PLUGINS
+    path: Path | None,
+    *,
+    take_over: bool = False,
+    simulated: bool = False,
+    known: Mapping[str, PluginInfo] = IN_TREE_PLUGINS,
 ) -> LoadedConfiguration:
     """Read, check and complete the configuration in the file at `path`; None stands for the defaults alone.
 
     Args:
         path: a YAML or JSON file.
         take_over: whether the user allows to serve `default-scheduler` or to take kube-scheduler's lease.
+        simulated: whether nothing is run with it, so that names and leases are nobody's and replicas don't matter.
         known: the plugins that exist.
 
     Raises:
         ConfigurationError: with every fault that could be found.
     """
     if path is None:
-        return parse_configuration(_DEFAULTS, source="defaults", take_over=take_over, known=known)
-    return parse_configuration(read_file(path), source=str(path), take_over=take_over, known=known)
+        return parse_configuration(_DEFAULTS, source="defaults", known=known)
+    return parse_configuration(read_file(path), source=str(path), take_over=take_over, simulated=simulated, known=known)
 
 
 def parse_configuration(
-    data: bytes, *, source: str, take_over: bool = False, known: Mapping[str, PluginInfo] = IN_TREE_PLUGINS
+    data: bytes,
+    *,
+    source: str,
+    take_over: bool = False,
+    simulated: bool = False,
+    known: Mapping[str, PluginInfo] = IN_TREE_PLUGINS,
 ) -> LoadedConfiguration:
     """`load_configuration` for bytes at hand; `source` names them in messages."""
     document = read_document(data, source)
@@ -70,8 +80,9 @@ def parse_configuration(
     faults += fitted.faults
     written = msgspec.convert(fitted.value, KubeSchedulerConfiguration, dec_hook=_decode_duration)
     effective = with_defaults(written, known)
-    meaning = [*unsupported(document, written, known), *validate(effective, known)]
-    if not take_over:
+    meaning = [] if simulated else [*unsupported_replicas(document, written)]
+    meaning += [*unsupported(written, known), *validate(effective, known)]
+    if not (take_over or simulated):
         meaning += taken_over(written)
     faults += [fault for fault in meaning if not any(_touch(fault.path, path) for path in fitted.removed)]
     without_effect = tuple(notes(fitted.value, written, known))

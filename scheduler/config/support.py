@@ -18,19 +18,25 @@ _MULTI_POINT: Final = "multiPoint"
 _POINTS: Final = {point.key: point for point in ExtensionPoint}
 
 
-def unsupported(
-    document: Mapping[str, Any], written: KubeSchedulerConfiguration, known: Mapping[str, PluginInfo]
-) -> Iterator[Fault]:
-    """What `written` asks for and Podium does not do.
+def unsupported_replicas(document: Mapping[str, Any], written: KubeSchedulerConfiguration) -> Iterator[Fault]:
+    """What `written` asks for where several replicas run, and Podium does not do. Not asked when nothing is run.
 
     Args:
         document: the file's content, which tells what is written.
         written: the same, typed.
-        known: the plugins that exist, with those that are supported marked.
     """
     yield from _leader_election(written.leader_election, written_out=document.get("leaderElection") is not None)
     if written.delay_cache_until_active:
         yield Fault("delayCacheUntilActive", "not supported yet: there is no leader election", "remove the field")
+
+
+def unsupported(written: KubeSchedulerConfiguration, known: Mapping[str, PluginInfo]) -> Iterator[Fault]:
+    """What else `written` asks for and Podium does not do.
+
+    Args:
+        written: the file's content, typed.
+        known: the plugins that exist, with those that are supported marked.
+    """
     if written.extenders:
         yield Fault(
             "extenders", "HTTP extenders are not supported yet", "remove them, or leave these pods to another scheduler"

@@ -61,8 +61,7 @@ class SimulateOptions(msgspec.Struct, frozen=True, kw_only=True):
 def run_simulation(options: SimulateOptions) -> int:
     """Carry the command out; the exit code of the process. Logging should be silenced before."""
     try:
-        # Nobody else's pods are taken here, whatever names the configuration has.
-        loaded = load_configuration(options.config, take_over=True)
+        loaded = load_configuration(options.config, simulated=True)
         cluster = _read(options, loaded)
     except (ConfigurationError, InputError) as error:
         sys.stderr.writelines(f"podium: {line}\n" for line in str(error).splitlines())

@@ -46,7 +46,7 @@ def simulated(text: str, config: str = "", seed: int = 0) -> Simulation:
     """The answer for a text; `config` is what follows the header of a configuration."""
     loaded: LoadedConfiguration = load_configuration(None)
     if config:
-        loaded = parse_configuration(f"{HEADER}{config}".encode(), source="config", take_over=True)
+        loaded = parse_configuration(f"{HEADER}{config}".encode(), source="config", simulated=True)
     return simulate(read(text, next(iter(loaded.plugins))), loaded, seed)
 
 

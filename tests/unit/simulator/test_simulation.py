@@ -98,9 +98,10 @@ def test_pods_of_other_schedulers_are_left_alone() -> None:
 
 
 def test_kube_schedulers_own_name_may_be_simulated() -> None:
-    """Nothing is taken over here: a profile for default-scheduler serves its pods, and those that name none."""
+    """Nothing is taken over here, whatever name and lease: its profile serves its pods, and those that name none."""
     text = node("n1") + pod("named", "schedulerName: default-scheduler") + pod("unnamed")
-    simulation = simulated(text, "profiles: [{schedulerName: default-scheduler}]\n")
+    election = "leaderElection: {leaderElect: true, resourceNamespace: kube-system, resourceName: kube-scheduler}\n"
+    simulation = simulated(text, f"{election}profiles: [{{schedulerName: default-scheduler}}]\n")
     assert [each.outcome for each in simulation.pods] == [Outcome.PLACED] * 2
 
 
