@@ -82,18 +82,21 @@ async def _add(snapshot: ClusterSnapshot, transport: Transport, kind: ReadKind) 
 
 
 async def _list(transport: Transport, kind: ReadKind) -> list[msgspec.Raw]:
-    """All objects of a kind, page by page; again from the start where the server has forgotten the list meanwhile."""
-    for attempt in range(_ATTEMPTS):
-        items: list[msgspec.Raw] = []
-        parameters = {"limit": str(_PAGE_SIZE)}
+    """All objects of a kind; again from the start where the server has forgotten the list before its last page."""
+    for _ in range(_ATTEMPTS - 1):
         try:
-            while True:
-                page = decode_page((await transport.get(kind.path, parameters, retry=Retry.IF_IN_DOUBT)).body)
-                items += page.items or ()
-                if not page.metadata.continue_:
-                    return items
-                parameters["continue"] = page.metadata.continue_
+            return await _pages(transport, kind)
         except Gone:
-            if attempt == _ATTEMPTS - 1:
-                raise
-    raise AssertionError("not reached")
+            continue
+    return await _pages(transport, kind)
+
+
+async def _pages(transport: Transport, kind: ReadKind) -> list[msgspec.Raw]:
+    items: list[msgspec.Raw] = []
+    parameters = {"limit": str(_PAGE_SIZE)}
+    while True:
+        page = decode_page((await transport.get(kind.path, parameters, retry=Retry.IF_IN_DOUBT)).body)
+        items += page.items or ()
+        if not page.metadata.continue_:
+            return items
+        parameters["continue"] = page.metadata.continue_
