@@ -351,7 +351,8 @@ def _allowed(constraint: Constraint, snapshot: Snapshot) -> tuple[IntArray, int]
     constraint.nodes.refresh(nodes, snapshot.node_changes)
     sums = snapshot.pod_counts.counter(constraint.counted).sums(nodes, constraint.key, constraint.nodes).by_value
     exist, domains = constraint.nodes.domains(nodes, constraint.key)
-    lowest = int(sums[:MISSING][exist].min(initial=_NO_DOMAIN))
+    among = sums[:MISSING] if domains == len(exist) else sums[:MISSING][exist]
+    lowest = int(among.min(initial=_NO_DOMAIN))
     if domains < constraint.min_domains:
         lowest = 0
     return sums, constraint.max_skew + lowest - constraint.itself
