@@ -121,7 +121,7 @@ class PodDraws(ContainerDraws, ConstraintDraws, KubeletDraws, StorageDraws):
         if self.maybe("nominated", 0.7 if listed else 1.4):
             status["nominatedNodeName"] = random.choice(self.node_names() + (["gone"] if self.chance(0.1) else []))
         pod["status"] = status
-        if self.wants("resize") and self.chance(0.3):
+        if self.wants("reported"):
             self.report_resources(pod)
         if self.wants("declared"):
             self.need_features(pod["spec"])

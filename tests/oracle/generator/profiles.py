@@ -41,12 +41,20 @@ RATES: dict[str, dict[str, float]] = {
     },
     "requests": {
         "res": 1, "init": 0.4, "over": 0.3, "podres": 0.4, "ext": 0.5, "ports": 0.1, "images": 0.2, "resize": 0.5,
-        "declared": 0.3, "odd": 0.2, "full": 0.3, "config": 0.2, "roomy": 0.4, "uniform": 0.1,
+        "reported": 0.15, "declared": 0.3, "odd": 0.2, "full": 0.3, "config": 0.2, "roomy": 0.4, "uniform": 0.1,
     },
     "configs": {
         "res": 0.8, "images": 0.4, "nodeaff": 0.3, "nodesel": 0.1, "podaff": 0.25, "spread": 0.3, "taints": 0.3,
         "tol": 0.4, "unsched": 0.05, "ext": 0.2, "ports": 0.1, "owner": 0.4, "config": 1, "configs": 0.9, "sched": 0.6,
         "roomy": 0.7, "uniform": 0.2,
+    },
+    "storage": {
+        "res": 0.4, "vol": 1, "widevol": 0.8, "prio": 0.3, "nodeaff": 0.08, "term": 0.1, "full": 0.2, "roomy": 0.8,
+    },
+    "crowded": {
+        "res": 1, "prio": 1, "full": 1, "ports": 0.1, "podaff": 0.3, "spread": 0.3, "wide": 0.5, "vol": 0.2,
+        "term": 0.08, "taints": 0.1, "tol": 0.2, "nominated": 0.3, "nodeaff": 0.1, "owner": 0.2, "resize": 0.1,
+        "declared": 0.1, "odd": 0.05, "uniform": 0.2,
     },
 }  # fmt: skip
 PROFILES = tuple(RATES)

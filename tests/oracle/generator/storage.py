@@ -1,7 +1,8 @@
 """Storage classes, drivers, volumes, claims, and pods that use them."""
 
-from tests.oracle.generator.draws import Draws, Object
+from tests.oracle.generator.draws import Object
 from tests.oracle.generator.vocabulary import HOST, ZONE
+from tests.oracle.generator.wide_storage import WideStorageDraws
 
 _EPHEMERAL: Object = {
     "accessModes": ["ReadWriteOnce"],
@@ -10,7 +11,7 @@ _EPHEMERAL: Object = {
 }
 
 
-class StorageDraws(Draws):
+class StorageDraws(WideStorageDraws):
     """Draws of storage objects and of the volumes of pods."""
 
     def make_storage(self) -> None:
@@ -28,19 +29,23 @@ class StorageDraws(Draws):
         self._make_attachments()
 
     def _make_storage_classes(self, zones: list[str]) -> None:
-        self._storage_class("imm", "csi.example.com", self.random.choice(["Immediate", None]))
+        self._storage_class("imm", "csi.example.com", self.random.choice(["Immediate", None]), zones)
         topology = self.some(zones, 1, 2) if self.chance(0.4) else None
-        self._storage_class("wait", "csi.example.com", "WaitForFirstConsumer", topology)
-        self._storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer")
-        self._storage_class("cap", "cap.example.com", "WaitForFirstConsumer")
+        self._storage_class("wait", "csi.example.com", "WaitForFirstConsumer", zones, topology)
+        self._storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer", zones)
+        self._storage_class("cap", "cap.example.com", "WaitForFirstConsumer", zones)
 
-    def _storage_class(self, name: str, provisioner: str, mode: str | None, topology: list[str] | None = None) -> None:
+    def _storage_class(
+        self, name: str, provisioner: str, mode: str | None, zones: list[str], topology: list[str] | None = None
+    ) -> None:
         storage_class = self.obj("storage.k8s.io/v1", "StorageClass", name)
         storage_class["provisioner"] = provisioner
         if mode:
             storage_class["volumeBindingMode"] = mode
         if topology:
             storage_class["allowedTopologies"] = [{"matchLabelExpressions": [{"key": ZONE, "values": topology}]}]
+        if mode == "WaitForFirstConsumer" and self.wants("widevol") and self.chance(0.3):
+            storage_class["allowedTopologies"] = self.allowed_topologies(zones)
         self.add(storage_class)
 
     def _make_drivers(self, zones: list[str]) -> None:
@@ -139,6 +144,8 @@ class StorageDraws(Draws):
             key = random.choice([ZONE, ZONE, "failure-domain.beta.kubernetes.io/zone"])
             pv["metadata"]["labels"] = {key: random.choice([*zones, "__".join(zones)])}
         pv["spec"] = spec
+        if self.wants("widevol"):
+            self.widen_volume(pv, zones)
         return pv
 
     def _make_claim(self, namespace: str, serial: int, zones: list[str]) -> None:
@@ -167,6 +174,8 @@ class StorageDraws(Draws):
                 }
             if self.chance(0.1):
                 spec["accessModes"] = ["ReadWriteOncePod"]
+            elif self.wants("widevol"):
+                self.widen_claim(pvc)
         if self.chance(0.03):
             pvc["metadata"]["deletionTimestamp"] = "2026-01-03T00:00:00Z"
             pvc["metadata"]["deletionGracePeriodSeconds"] = 0
@@ -204,7 +213,7 @@ class StorageDraws(Draws):
         def use(source: Object) -> None:
             volumes.append({"name": f"v{len(volumes)}"} | source)
 
-        for claim in self.some(claims, 0 if placed else 1, 2):
+        for claim in self.some(claims, 0 if placed else 1, 4 if self.wants("widevol") else 2):
             use({"persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}})
         if self.chance(0.2):
             use(self._disk())
