@@ -60,6 +60,11 @@ class _Constraint(msgspec.Struct, rename="camel"):
     when_unsatisfiable: str
 
 
+class _Volume(msgspec.Struct, rename="camel"):
+    persistent_volume_claim: dict[str, object] | None = None
+    ephemeral: dict[str, object] | None = None
+
+
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str
     namespace: str = ""
@@ -68,6 +73,8 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 class _Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
+    scheduler_name: str = ""
+    volumes: tuple[_Volume, ...] = ()
     priority: int = 0
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
@@ -83,6 +90,10 @@ class _Pod(msgspec.Struct):
     metadata: _Metadata
     spec: _Spec
     status: _Status
+
+    def has_claims(self) -> bool:
+        """Whether it mounts a PersistentVolumeClaim."""
+        return any(volume.persistent_volume_claim or volume.ephemeral for volume in self.spec.volumes)
 
     def host_ports(self) -> Iterator[tuple[str, str, int]]:
         """Address, protocol and number of each that the pod holds while it runs."""
@@ -122,6 +133,15 @@ def _port_is_shared(case: Case, index: int) -> bool:
     return shared
 
 
+def _claims_in_two_profiles(case: Case, index: int) -> bool:
+    """The pod mounts a claim, and so does one of another profile that was placed before it."""
+    pods = _pods(case)
+    pod = pods[case.steps[index].pod]
+    others = [pods[step.pod] for step in case.steps[:index] if step.assumed]
+    elsewhere = any(each.has_claims() and each.spec.scheduler_name != pod.spec.scheduler_name for each in others)
+    return pod.has_claims() and elsewhere
+
+
 def _leaving_pods_and_spread(case: Case, index: int) -> bool:
     """The pod must be spread, and pods that are being deleted are on nodes."""
     pods = _pods(case)
@@ -152,6 +172,7 @@ def _without_not_found(step: Step) -> Step | None:
 
 
 RULES = (
+    Rule("Profiles know of each other's volumes", _claims_in_two_profiles, in_preemption_only=False),
     Rule("A host port stays taken while one of several pods uses it", _port_is_shared, in_preemption_only=False),
     Rule(
         "A pod that is being deleted is left out of the spread throughout",

@@ -44,6 +44,7 @@ def test_the_suffix_of_dynamic_resources_is_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("file", "name"),
     [
+        ("claim-of-two-profiles", "Profiles know of each other's volumes"),
         ("shared-host-port", "A host port stays taken while one of several pods uses it"),
         ("leaving-pods-in-dry-runs-of-spread", "A pod that is being deleted is left out of the spread throughout"),
         ("more-than-twelve-equal-victims", "Victims that are equal stand in the order they came"),

@@ -4,15 +4,18 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 
 from scheduler.api.decoding import DECODERS, decode_pod
 from scheduler.config.faults import ConfigurationError
-from scheduler.core.algorithm import decide
+from scheduler.core.algorithm import ScheduleAlgorithm, decide
 from scheduler.core.cache.snapshot import Snapshot
+from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import Handle
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
+from scheduler.core.framework.types import PodInfo
 from scheduler.frameworks import build_frameworks
 from scheduler.testing import make_node, make_pod
 from tests.unit.config.configurations import load, verdicts
@@ -35,6 +38,22 @@ OBJECTS = {
     },
 }
 """A claim that is bound to a volume in one zone."""
+LATE_OBJECTS = {
+    "StorageClass": {
+        "metadata": {"name": "late"},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    "PersistentVolumeClaim": {
+        "metadata": {"name": "c", "namespace": "default", "uid": "u"},
+        "spec": {
+            "storageClassName": "late",
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    },
+}
+"""A claim that is bound once a pod that mounts it has its node."""
 
 
 def frameworks(fields: dict[str, Any], handle: Handle | None = None) -> dict[str, Framework]:
@@ -92,7 +111,32 @@ def test_a_plugin_works_without_the_point_that_prepares_it() -> None:
     pod = make_pod("p").req(cpu="2")
     decision = decide(snapshot, parsed(pod), made["a"], random.Random(1))
     assert (decision.feasible, decision.node_name) == (2, "n8")
-    claimant = msgspec.json.decode(msgspec.json.encode(pod.obj()))
-    claimant["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
-    decision = decide(snapshot, parse_pod(decode_pod(msgspec.json.encode(claimant))), made["a"], random.Random(1))
+    decision = decide(snapshot, claimant("q"), made["a"], random.Random(1))
     assert (decision.feasible, decision.node_name) == (1, "n4")
+
+
+def test_a_claim_reserved_in_one_profile_is_reserved_in_all() -> None:
+    """A pod that shares the claim of another profile's pod must go where that one goes, before anything is written."""
+    handle = no_api_server()
+    for name in ("n1", "n2"):
+        handle.cluster.cache.add_node(make_node(name).capacity(cpu="8", memory="16Gi", pods=110).obj())
+    for kind, raw in LATE_OBJECTS.items():
+        handle.cluster.objects.set(DECODERS[kind](msgspec.json.encode(raw)))
+    made = frameworks({"profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]}, handle)
+    snapshot = Snapshot(handle.cluster)
+    first, second = claimant("p"), claimant("q")
+    state = CycleState()
+    with pytest.raises(StopIteration) as finished:
+        next(ScheduleAlgorithm(snapshot, made["a"], random.Random(1)).schedule(state, first))
+    decision = finished.value.value
+    assert decision.feasible == 2
+    assert made["a"].reserve(state, first, decision.node_name) is None
+    following = decide(snapshot, second, made["b"], random.Random(1))
+    assert (following.feasible, following.node_name) == (1, decision.node_name)
+
+
+def claimant(name: str) -> PodInfo:
+    """A small pod that mounts the claim."""
+    raw = msgspec.json.decode(msgspec.json.encode(make_pod(name).req(cpu="2").obj()))
+    raw["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    return parse_pod(decode_pod(msgspec.json.encode(raw)))
