@@ -1,8 +1,9 @@
 """Pods per selector, kept up to date pod by pod: what spreading and affinity read instead of counting.
 
 Pods that agree in all that a selector can see form a class: namespace, labels, own affinity terms, and whether they
-are being deleted. A class knows the rows of its pods and every counter that it counts in, so a pod that comes or goes
-costs one look-up and a few additions, whatever the number of selectors. Two kinds of counters hang on the classes:
+are being deleted; and in priority, for preemption asks whom it may remove. A class knows the rows of its pods and every
+counter that it counts in, so a pod that comes or goes costs one look-up and a few additions, whatever the number of
+selectors. Two kinds of counters hang on the classes:
 
 * `PodCounter`: the pods that some terms select, asked for by pods to be scheduled; made at first use from the classes
   that an index by label finds, dropped when not asked for any longer;

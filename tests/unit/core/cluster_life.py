@@ -92,6 +92,7 @@ _AFFINE_SHAPES: Final[tuple[PodBuilder, ...]] = (
 
 SOME_NODES: Final = st.sampled_from(NODE_SHAPES)
 SOME_PODS: Final = st.sampled_from(POD_SHAPES)
+PODS_WITH_AFFINITY: Final = st.sampled_from(_AFFINE_SHAPES)
 PODS_WITH_AFFINITY_TOO: Final = st.sampled_from(POD_SHAPES + _AFFINE_SHAPES)
 SOME_PRIORITIES: Final = st.sampled_from([-10, 0, 5, 10])
 

@@ -22,6 +22,7 @@ from scheduler.core.framework.types import PodInfo
 from scheduler.core.preemption.evaluator import Candidates, Evaluator, nothing_found_message
 from scheduler.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.unit.core.cluster_life import (
+    PODS_WITH_AFFINITY,
     PODS_WITH_AFFINITY_TOO,
     SOME_NODES,
     SOME_PRIORITIES,
@@ -104,6 +105,28 @@ def test_kept_dry_runs_equal_fresh_ones(shapes: list[NodeBuilder], turns: list[T
                 expected = answers(Evaluator(ALL, few_nodes=_NODES), anew)
                 assert answers(keeping, attempt) == expected
                 assert answers(at_once, attempt) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(PODS_WITH_AFFINITY, SOME_PRIORITIES, st.integers(0, _NODES - 1)), min_size=2, max_size=8),
+    PODS_WITH_AFFINITY,
+    SOME_PRIORITIES,
+)
+def test_pods_with_affinity_are_tried_alike_at_once_and_one_by_one(
+    placed: list[tuple[PodBuilder, int, int]], asked: PodBuilder, priority: int
+) -> None:
+    """Whoever of lower priority has to do with a term of the pod or has a term about it."""
+    life = ClusterLife()
+    names = node_names(_NODES)
+    for number, name in enumerate(names):
+        life.write_node(make_node("").capacity(cpu="2").label(disk=("ssd", "hdd")[number % 2], size="1"), name)
+    for number, (shape, of_placed, node) in enumerate(placed):
+        life.show(shape.priority(of_placed), f"p{number}", names[node])
+    snapshot = Snapshot(ClusterState(life.cache))
+    attempt = attempt_or_none(snapshot, parse_pod(named_pod(asked, "asked", priority)), default_framework({}))
+    if attempt is not None:
+        assert answers(Evaluator(ALL, few_nodes=0), attempt) == answers(Evaluator(ALL, few_nodes=_NODES), attempt)
 
 
 def attempt_or_none(snapshot: Snapshot, pod: PodInfo, framework: Framework) -> FailedAttempt | None:
