@@ -52,8 +52,9 @@ def statuses(plugin: FilterPlugin, pod: PodBuilder | Pod, snapshot: Snapshot) ->
     assert plugin.filter(state, info, snapshot, backwards).tolist() == verdicts[::-1]
     assert [plugin.filter_row(state, info, snapshot, row) for row in range(nodes.count)] == verdicts
     return {
-        name: plugin.status(info, verdict) if verdict else None
-        for name, verdict in zip(nodes.names, verdicts, strict=True)
+        nodes.names[row]: plugin.status(info, verdict) if verdict else None
+        for row, verdict in enumerate(verdicts)
+        if nodes.exists[row]  # the name of a node that is gone may be another row's by now
     }
 
 
@@ -77,7 +78,7 @@ def raw_scores(plugin: ScorePlugin, pod: PodBuilder | Pod, snapshot: Snapshot) -
     backwards = np.arange(nodes.count)[::-1]
     assert plugin.score(state, info, snapshot, backwards, everywhere).tolist() == scores[::-1]
     assert [plugin.score_row(state, info, snapshot, row) for row in range(nodes.count)] == scores
-    return dict(zip(nodes.names, scores, strict=True))
+    return {nodes.names[row]: score for row, score in enumerate(scores) if nodes.exists[row]}
 
 
 def normalized_scores(plugin: ScorePlugin, pod: PodBuilder, snapshot: Snapshot) -> dict[str, int]:

@@ -140,9 +140,6 @@ def check(world: AffinityWorld, plugin: InterPodAffinity, snapshot: Snapshot, po
         scores = {name: plain.score(info, name) for name in world.nodes}
         if isinstance(plugin.pre_filter(CycleState(), info, snapshot), Status):
             assert not any(verdicts.values())
-        answers = statuses(plugin, info.pod, snapshot)
-        assert {n: s for n, s in answers.items() if n in verdicts} == {
-            n: plugin.status(info, v) if v else None for n, v in verdicts.items()
-        }
-        raw = raw_scores(plugin, info.pod, snapshot) or dict.fromkeys(snapshot.nodes.names, 0)
-        assert {name: score for name, score in raw.items() if name in scores} == scores
+        expected = {name: plugin.status(info, verdict) if verdict else None for name, verdict in verdicts.items()}
+        assert statuses(plugin, info.pod, snapshot) == expected
+        assert (raw_scores(plugin, info.pod, snapshot) or dict.fromkeys(scores, 0)) == scores
