@@ -17,9 +17,9 @@ from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.best_rows import Rng
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import Diagnosis, NodeVerdicts, left_out_status
-from scheduler.core.framework.evaluation import FEASIBLE, FullEvaluation, Outcome
 from scheduler.core.framework.interface import FailedAttempt, Rows
 from scheduler.core.framework.node_sampling import NodeSampling
+from scheduler.core.framework.outcome import FEASIBLE, FullEvaluation, Outcome
 from scheduler.core.framework.recorder import CycleRecorder, SilentRecorder
 from scheduler.core.framework.requests import CycleRequest, PreemptionPlan
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome

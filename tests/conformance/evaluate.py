@@ -12,7 +12,7 @@ from scheduler.config.plugin_args import DefaultPreemptionArgs
 from scheduler.core.algorithm import Decision, Steps
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import NodeVerdicts, left_out_status, rejected_on_one_node
-from scheduler.core.framework.evaluation import FullEvaluation
+from scheduler.core.framework.outcome import FullEvaluation
 from scheduler.core.framework.runtime import Framework, PreFilterOutcome
 from scheduler.core.framework.status import Status
 from scheduler.core.framework.types import PodInfo

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.core.framework.evaluation import FEASIBLE, NO_NODE, Int8Array
+from scheduler.core.framework.outcome import FEASIBLE, NO_NODE, Int8Array
 from scheduler.core.framework.status import Code, Reason, Status
 from scheduler.core.framework.types import IntArray, PodInfo
 

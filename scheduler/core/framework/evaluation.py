@@ -21,35 +21,35 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from scheduler.core.framework.best_rows import BestRows, Rng
+from scheduler.core.framework.best_rows import BestRows
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.interface import (
     MAX_NODE_SCORE,
     Depends,
     FilterPlugin,
     Normalize,
-    Plugin,
     Rows,
     ScorePlugin,
 )
 from scheduler.core.framework.kept_results import KeptResults
+from scheduler.core.framework.outcome import (
+    FEASIBLE,
+    INFEASIBLE,
+    NO_NODE,
+    FullEvaluation,
+    Int8Array,
+    Outcome,
+    ScorePart,
+)
 from scheduler.core.framework.recorder import CycleRecorder
+from scheduler.core.framework.row_check import RowCheck, first_rejection, measure, merge_filters
 from scheduler.core.framework.scoring import check_bounds, normalized
-from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, RowIndex
+from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
 if TYPE_CHECKING:
     from scheduler.core.cache.change_log import ChangeLog
-    from scheduler.core.cache.overlay import Overlay
     from scheduler.core.cache.snapshot import Snapshot
-
-FEASIBLE: Final = 127
-"""`rejected_by` of a row that no plugin rejects."""
-NO_NODE: Final = -1
-"""`rejected_by` of a row without a node."""
-INFEASIBLE: Final = -1
-"""Total of a row that is not feasible."""
 
 # Names of their own: to look a member up in its Enum takes longer than to use it.
 _NODE: Final = Depends.NODE
@@ -58,75 +58,6 @@ _CLUSTER: Final = Depends.CLUSTER
 _ROW_BY_ROW: Final = (_ROW, _CLUSTER)
 _FEW_ROWS: Final = 8
 """Up to so many changed rows are asked about one by one, in plain integers."""
-
-Int8Array = npt.NDArray[np.int8]
-
-
-@dataclass(frozen=True, slots=True)
-class ScorePart:
-    """A score plugin with its weight and its index in the profile's order."""
-
-    plugin: ScorePlugin
-    weight: int
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What filtering and scoring said about `rows` (all of them, or the few a PreFilter plugin left).
-
-    Attributes:
-        rejected_by: int8 a row: FEASIBLE, NO_NODE, or the index of the first filter plugin that rejects the node.
-        verdicts: int32 a row: that plugin's verdict.
-        scores: int64 a row: weighted scores added up, INFEASIBLE where the node was seen not to be feasible. Scores
-            equal for all nodes may be left out: these rank nodes but are not the numbers kube-scheduler would log.
-        feasible: number of feasible rows.
-        raw_of_nodes: raw scores that are yet to be normalised over the feasible nodes.
-        best: the rows with the highest of `scores`, where they are known without looking at all.
-        among: which rows are feasible, where `scores` do not tell.
-    """
-
-    rows: Rows
-    rejected_by: Int8Array
-    verdicts: IntArray
-    scores: IntArray
-    feasible: int
-    raw_of_nodes: Sequence[tuple[ScorePart, IntArray]] = ()
-    best: BestRows | None = None
-    among: BoolArray | None = None
-
-    @property
-    def totals(self) -> IntArray:
-        """`scores`, INFEASIBLE wherever the node is not feasible."""
-        if self.among is not None:
-            self.totals = np.where(self.among, self.scores, INFEASIBLE)
-        return self.scores
-
-    @totals.setter
-    def totals(self, totals: IntArray) -> None:
-        self.scores, self.among, self.best = totals, None, None
-
-    def draw(self, rng: Rng) -> int:
-        """The position of one of the feasible rows with the highest total, each as likely as the other."""
-        if self.among is not None and self.best is not None:
-            row = self.best.draw_among(self.scores, self.among, rng)
-            if row is not None:
-                return row
-        totals = self.totals
-        return (self.best or BestRows()).draw(totals, rng)
-
-    def correct(self, row: int, rejected_by: int, verdict: int) -> None:
-        """Replace the answer about one row by a rejection; what was kept for other pods stays as it is."""
-        position = row if isinstance(self.rows, slice) else int(np.flatnonzero(self.rows == row)[0])
-        self.feasible -= self.rejected_by.item(position) == FEASIBLE
-        self.rejected_by, self.verdicts = self.rejected_by.copy(), self.verdicts.copy()
-        self.rejected_by[position], self.verdicts[position] = rejected_by, verdict
-        totals = self.totals.copy()
-        totals[position] = INFEASIBLE
-        self.totals = totals
-
-    def row(self, position: int) -> int:
-        """The row that stands at a position of the arrays."""
-        return position if isinstance(self.rows, slice) else int(self.rows[position])
 
 
 @dataclass(slots=True)
@@ -236,7 +167,7 @@ class RowEvaluations:
         if active:
             outcome.rejected_by = outcome.rejected_by.copy()
             outcome.verdicts = outcome.verdicts.copy()
-            _merge_filters(
+            merge_filters(
                 self._recorder, active, state, pod, snapshot, outcome.rows, outcome.rejected_by, outcome.verdicts
             )
             if snapshot.nominator.level(pod.priority) is not None:
@@ -274,7 +205,7 @@ class RowEvaluations:
         rejected_by[~snapshot.nodes.exists[rows]] = NO_NODE
         asked = self._active(self._filters, pod, snapshot)
         active = [f for f in asked if f[1].name not in skipped]
-        _merge_filters(self._recorder, active, state, pod, snapshot, rows, rejected_by, verdicts)
+        merge_filters(self._recorder, active, state, pod, snapshot, rows, rejected_by, verdicts)
         check = RowCheck(self._recorder, state, pod, snapshot, None, active, pod.uid)
         self._count_nominated(check, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
@@ -332,7 +263,7 @@ class RowEvaluations:
     def _catch_up_part(self, part: NodePart, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> None:
         rejected_by = np.where(snapshot.nodes.exists[rows], FEASIBLE, NO_NODE).astype(np.int8)
         verdicts = np.zeros(len(rejected_by), np.int32)
-        _merge_filters(
+        merge_filters(
             self._recorder,
             self._active(self._filters_by[_NODE], pod, snapshot),
             state, pod, snapshot, rows, rejected_by, verdicts,
@@ -374,7 +305,7 @@ class RowEvaluations:
     def _catch_up_whole(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> None:
         rejected_by = whole.part.rejected_by[rows].copy()
         verdicts = whole.part.verdicts[rows].copy()
-        _merge_filters(self._recorder, whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
+        merge_filters(self._recorder, whole.filter_plugins, state, pod, snapshot, rows, rejected_by, verdicts)
         check = RowCheck(self._recorder, state, pod, snapshot, whole.part, whole.filter_plugins, "")
         self._count_nominated(check, rows, rejected_by, verdicts)
         feasible = rejected_by == FEASIBLE
@@ -395,7 +326,7 @@ class RowEvaluations:
     def _catch_up_row(self, whole: Whole, state: CycleState, pod: PodInfo, snapshot: Snapshot, row: int) -> None:
         part, filters = whole.part, whole.filter_plugins
         if snapshot.nominator.level(pod.priority) is None:
-            rejected_by, verdict = _first_rejection(self._recorder, filters, part, state, pod, snapshot, row)
+            rejected_by, verdict = first_rejection(self._recorder, filters, part, state, pod, snapshot, row)
         else:
             rejected_by, verdict = RowCheck(self._recorder, state, pod, snapshot, part, filters, "").rejection(row)
         score = INFEASIBLE
@@ -409,7 +340,7 @@ class RowEvaluations:
                     check_bounds(s.plugin, np.array([points]), np.ones(1, np.bool_))
                 score += s.weight * points
                 if state.record_plugin_metrics:
-                    _measure(self._recorder, s.plugin, "Score", started)
+                    measure(self._recorder, s.plugin, "Score", started)
         whole.feasible += (rejected_by == FEASIBLE) - (whole.rejected_by.item(row) == FEASIBLE)
         whole.rejected_by[row] = rejected_by
         whole.verdicts[row] = verdict
@@ -423,7 +354,7 @@ class RowEvaluations:
         scores = part.plugin.score(state, pod, snapshot, rows, feasible)
         part.plugin.scored_rows += len(scores)
         if state.record_plugin_metrics:
-            _measure(self._recorder, part.plugin, "Score", started)
+            measure(self._recorder, part.plugin, "Score", started)
         return scores
 
     def _final_score(
@@ -448,160 +379,6 @@ class RowEvaluations:
             else:
                 for position in np.flatnonzero(rows == row).tolist():
                     rejected_by[position], verdicts[position] = check.rejection(row)
-
-
-@dataclass(slots=True)
-class RowCheck:
-    """One pod's filters, asked about one row at a time as the columns stand, overlays included.
-
-    Attributes:
-        part: the verdicts that depend on Node objects alone, caught up; None when `filter_plugins` are to find them.
-        filter_plugins: those to ask that have something to say, each with its index in the profile's order.
-        except_uid: a pod whose nomination does not count: the one that is tried itself. Kept results count them all.
-        kept_by: what answers may be kept by, together with the level of nominated pods; None when they depend on more
-            than the row.
-    """
-
-    recorder: CycleRecorder
-    state: CycleState
-    pod: PodInfo
-    snapshot: Snapshot
-    part: NodePart | None
-    filter_plugins: Sequence[tuple[int, FilterPlugin]]
-    except_uid: str
-    kept_by: Hashable = None
-
-    def rejection(self, row: int) -> tuple[int, int]:
-        """`rejected_by` and verdict of a row."""
-        nominated = self._nominated_on(self.snapshot.nodes.names[row])
-        if nominated:
-            with self.snapshot.overlay() as overlay:
-                for other in nominated:
-                    overlay.add_pod(row, other)
-                answer = self._first_rejection(row)
-            if answer[0] != FEASIBLE:
-                return answer
-        return self._first_rejection(row)
-
-    def add_nominated(self, overlay: Overlay, rows: RowIndex) -> None:
-        """Add every nominated pod that counts on one of the rows."""
-        nominated = np.array(self.rows_with_nominated(), np.intp)
-        for row in nominated[np.isin(nominated, rows)].tolist():
-            for other in self._nominated_on(self.snapshot.nodes.names[row]):
-                overlay.add_pod(row, other)
-
-    def rejections(self, rows: RowIndex) -> tuple[Int8Array, IntArray]:
-        """`rejected_by` and verdict of many rows as the columns stand, without a look at nominated pods."""
-        part = self.part
-        rejected_by: Int8Array = np.full(len(rows), FEASIBLE, np.int8) if part is None else part.rejected_by[rows]
-        verdicts: IntArray = np.zeros(len(rows), np.int32) if part is None else part.verdicts[rows]
-        _merge_filters(
-            self.recorder, self.filter_plugins, self.state, self.pod, self.snapshot, rows, rejected_by, verdicts
-        )  # fmt: skip
-        return rejected_by, verdicts
-
-    def rows_to_ask_alone(self) -> set[int] | None:
-        """Rows on which more counts of pods of lower priority, or of nominated ones, than sums; None for any row."""
-        rows: set[int] = set()
-        for _, plugin in self.filter_plugins:
-            if not plugin.reads_sums_only:
-                changed = plugin.rows_changed_by_removals(self.state, self.pod, self.snapshot)
-                if changed is None:
-                    return None
-                rows.update(changed, self.rows_with_nominated())
-        return rows
-
-    def rows_with_nominated(self) -> list[int]:
-        """Rows on which nominated pods count for the pod."""
-        nominator = self.snapshot.nominator
-        if nominator.level(self.pod.priority) is None:
-            return []
-        rows = (self.snapshot.nodes.row_of(name) for name in nominator.nodes() if self._nominated_on(name))
-        return [row for row in rows if row is not None]
-
-    def _nominated_on(self, node_name: str) -> list[PodInfo]:
-        return [
-            other
-            for other in self.snapshot.nominator.on_node(node_name)
-            if other.priority >= self.pod.priority and other.uid != self.except_uid
-        ]
-
-    def _first_rejection(self, row: int) -> tuple[int, int]:
-        return _first_rejection(
-            self.recorder, self.filter_plugins, self.part, self.state, self.pod, self.snapshot, row
-        )  # fmt: skip
-
-
-@dataclass(slots=True, kw_only=True)
-class FullEvaluation(Outcome):
-    """An outcome with everything shown.
-
-    Attributes:
-        raw: raw scores by plugin, int64 a row, for the plugins that take part.
-        weighted: normalised scores times weight, likewise.
-    """
-
-    raw: dict[str, IntArray]
-    weighted: dict[str, IntArray]
-
-
-def _merge_filters(
-    recorder: CycleRecorder,
-    filters: Sequence[tuple[int, FilterPlugin]],
-    state: CycleState,
-    pod: PodInfo,
-    snapshot: Snapshot,
-    rows: Rows,
-    rejected_by: Int8Array,
-    verdicts: IntArray,
-) -> None:
-    """Let each filter reject rows that no filter before it in the profile's order rejects."""
-    for index, plugin in filters:
-        started = recorder.clock() if state.record_plugin_metrics else 0.0
-        answer = plugin.filter(state, pod, snapshot, rows)
-        plugin.filtered_rows += len(answer)
-        rejected = answer != 0
-        rejects = bool(rejected.any())
-        if state.record_plugin_metrics:
-            _measure(recorder, plugin, "Filter", started, rejects=rejects)
-        if rejects:
-            first = rejected & (rejected_by > index)
-            np.putmask(rejected_by, first, index)
-            np.putmask(verdicts, first, answer)
-
-
-def _first_rejection(
-    recorder: CycleRecorder,
-    filters: Sequence[tuple[int, FilterPlugin]],
-    part: NodePart | None,
-    state: CycleState,
-    pod: PodInfo,
-    snapshot: Snapshot,
-    row: int,
-) -> tuple[int, int]:
-    """`rejected_by` and verdict of a row as the columns stand: of the part, or of a filter before it in the order."""
-    rejected_by, verdict = FEASIBLE, 0
-    if part is not None:
-        rejected_by, verdict = part.rejected_by.item(row), part.verdicts.item(row)
-    measured = state.record_plugin_metrics
-    for index, plugin in filters:
-        if index > rejected_by:
-            break
-        started = recorder.clock() if measured else 0.0
-        answer = plugin.filter_row(state, pod, snapshot, row)
-        plugin.filtered_rows += 1
-        if measured:
-            _measure(recorder, plugin, "Filter", started, rejects=answer != 0)
-        if answer:
-            return index, answer
-    return rejected_by, verdict
-
-
-def _measure(
-    recorder: CycleRecorder, plugin: Plugin, extension_point: str, started: float, *, rejects: bool = False
-) -> None:
-    status = "Unschedulable" if rejects else "Success"
-    recorder.plugin(plugin.name, extension_point, status, recorder.clock() - started)
 
 
 def scored_by(plugin: ScorePlugin) -> Depends:

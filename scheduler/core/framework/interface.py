@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from scheduler.core.cache.snapshot import Snapshot
     from scheduler.core.framework.best_rows import Rng
     from scheduler.core.framework.cycle_state import CycleState
-    from scheduler.core.framework.evaluation import RowCheck
     from scheduler.core.framework.recorder import CycleRecorder
+    from scheduler.core.framework.row_check import RowCheck
 
 _ANY_EVENT = RegisteredEvent(ClusterEvent(EventResource.WILDCARD, Action.ALL, "*"))
 _ONE_FEASIBLE = np.ones(1, np.bool_)

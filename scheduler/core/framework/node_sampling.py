@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from scheduler.core.framework.evaluation import FEASIBLE, INFEASIBLE, Outcome
+from scheduler.core.framework.outcome import FEASIBLE, INFEASIBLE, Outcome
 from scheduler.core.framework.types import IntArray, RowIndex
 
 if TYPE_CHECKING:

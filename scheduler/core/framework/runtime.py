@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from scheduler.config.resolution import ProfilePlugins
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import left_out_status
-from scheduler.core.framework.evaluation import RowEvaluations, ScorePart
+from scheduler.core.framework.evaluation import RowEvaluations
 from scheduler.core.framework.events import HintSignature, RegisteredEvent
 from scheduler.core.framework.interface import (
     BindPlugin,
@@ -30,6 +30,7 @@ from scheduler.core.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
+from scheduler.core.framework.outcome import ScorePart
 from scheduler.core.framework.recorder import CycleRecorder
 from scheduler.core.framework.registry import Registry
 from scheduler.core.framework.status import Code, PluginError, Status

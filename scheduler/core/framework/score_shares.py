@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.evaluation import FullEvaluation, Outcome, ScorePart, scored_by
+from scheduler.core.framework.evaluation import scored_by
 from scheduler.core.framework.interface import Depends, Normalize
+from scheduler.core.framework.outcome import FullEvaluation, Outcome, ScorePart
 from scheduler.core.framework.scoring import normalized
 from scheduler.core.framework.types import PodInfo, RowIndex
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from scheduler.core.cache.change_log import changed_since
 from scheduler.core.framework.diagnosis import NodeVerdicts, counted
-from scheduler.core.framework.evaluation import FEASIBLE, Int8Array, RowCheck
+from scheduler.core.framework.outcome import FEASIBLE, Int8Array
+from scheduler.core.framework.row_check import RowCheck
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 from scheduler.core.preemption.pick_node import pick_one_node_for_preemption
 from scheduler.core.preemption.pod_slots import PodSlots, logs_of_pods

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from scheduler.core.framework.evaluation import FEASIBLE, Int8Array, RowCheck
+from scheduler.core.framework.outcome import FEASIBLE, Int8Array
+from scheduler.core.framework.row_check import RowCheck
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo, RowIndex
 
 if TYPE_CHECKING:

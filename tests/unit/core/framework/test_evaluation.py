@@ -29,7 +29,8 @@ from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.evaluation import FEASIBLE, INFEASIBLE, NO_NODE, FullEvaluation, Outcome, RowEvaluations
+from scheduler.core.framework.evaluation import RowEvaluations
+from scheduler.core.framework.outcome import FEASIBLE, INFEASIBLE, NO_NODE, FullEvaluation, Outcome
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework

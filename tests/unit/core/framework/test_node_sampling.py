@@ -13,8 +13,8 @@ from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.evaluation import FEASIBLE, Outcome
 from scheduler.core.framework.node_sampling import NodeSampling, sample_size
+from scheduler.core.framework.outcome import FEASIBLE, Outcome
 from scheduler.core.framework.recorder import SilentRecorder
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.plugins.registry import IN_TREE

@@ -19,8 +19,8 @@ from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.evaluation import FEASIBLE
 from scheduler.core.framework.interface import Depends, FilterPlugin, Rows
+from scheduler.core.framework.outcome import FEASIBLE
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.status import Code, Status

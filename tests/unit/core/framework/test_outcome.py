@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 
 from scheduler.core.framework.best_rows import BestRows
-from scheduler.core.framework.evaluation import FEASIBLE, INFEASIBLE, Outcome
+from scheduler.core.framework.outcome import FEASIBLE, INFEASIBLE, Outcome
 
 ROWS = 6
 

@@ -14,8 +14,8 @@ from scheduler.core.cache.change_log import ChangeLog
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.framework.cycle_state import CycleState
-from scheduler.core.framework.evaluation import FEASIBLE
 from scheduler.core.framework.interface import FailedAttempt
+from scheduler.core.framework.outcome import FEASIBLE
 from scheduler.core.framework.pod_parser import parse_pod
 from scheduler.core.framework.runtime import Framework
 from scheduler.core.framework.types import PodInfo
