@@ -60,7 +60,7 @@ def test_a_claim_gets_the_volume_of_the_pods_node(
         client.create(pod_with_claim(f"pod-{index}", namespace, f"claim-{index}"))
         nodes = wait_until_bound(client, namespace, [f"pod-{index}"])
         bound = client.get("persistentvolumeclaims", f"claim-{index}", namespace)
-        assert bound["status"]["phase"] == "Bound"
+        assert "pv.kubernetes.io/bind-completed" in bound["metadata"]["annotations"]
         volume = client.get("persistentvolumes", bound["spec"]["volumeName"])
         assert volume["metadata"]["name"] == f"volume-{index}"
         assert volume["spec"]["claimRef"]["uid"] == bound["metadata"]["uid"]
