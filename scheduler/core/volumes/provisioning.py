@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -11,13 +11,18 @@ from scheduler.api.quantity import value
 from scheduler.api.selectors import NodeTerm, Operator, Requirement, Selector, SelectorError, compile_label_selector
 from scheduler.api.storage import NO_PROVISIONER, claim_class, requested_storage
 from scheduler.core.framework.node_matching import matches_any_term
-from scheduler.core.framework.types import BoolArray, FloatArray
+from scheduler.core.framework.types import BoolArray, FloatArray, IntArray
 from scheduler.core.volumes.reach import NOWHERE, Reach, Terms
 
 if TYPE_CHECKING:
     from scheduler.api.types import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
     from scheduler.core.cache.cluster_objects import ClusterObjects
     from scheduler.core.cache.columns import NodeColumns
+
+
+_SMALLEST_CAPACITY: Final = 64
+_NOTHING: Final = -1.0
+"""Less than any claim asks for."""
 
 
 class ProvisioningError(Exception):
@@ -41,34 +46,57 @@ class Provision:
     room_bytes: FloatArray | None = None
 
 
-class _Capacities:
-    """The CSIStorageCapacities of a class that some node reaches, as of a version of their store."""
+class _OfClass:
+    """The CSIStorageCapacities of one StorageClass; a slot each, a column a property."""
 
-    def __init__(self, objects: ClusterObjects, storage_class: str) -> None:
-        of_class = [each for each in objects.csi_storage_capacities if each.storage_class_name == storage_class]
-        of_class.sort(key=lambda each: (each.metadata.namespace, each.metadata.name))
-        self.version = objects.csi_storage_capacities.version
-        self.reach = Reach()
-        largest: list[int] = []
-        room: list[int] = []
-        for each in of_class:
-            terms = _topology(each)
-            limit = each.maximum_volume_size if each.maximum_volume_size is not None else each.capacity
-            if terms == () or limit is None:
-                continue
-            self.reach.put(len(largest), terms)
-            largest.append(value(limit))
-            room.append(value(each.capacity) if each.capacity is not None else 0)
-        self.largest_bytes = np.array(largest, np.float64)
-        self.room_bytes = np.array(room, np.float64)
+    def __init__(self) -> None:
+        self.room_bytes: FloatArray = np.zeros(_SMALLEST_CAPACITY)
+        self._largest_bytes: FloatArray = np.zeros(_SMALLEST_CAPACITY)
+        self._slot_of: dict[tuple[str, str], int] = {}
+        self._free: list[int] = []
+        self._reach = Reach()
+        self._order: IntArray | None = None
+
+    def put(self, capacity: CSIStorageCapacity) -> None:
+        """The capacity is there, new or changed."""
+        key = (capacity.metadata.namespace, capacity.metadata.name)
+        slot = self._slot_of.get(key)
+        if slot is None:
+            slot = self._slot_of[key] = self._free.pop() if self._free else len(self._slot_of)
+            if slot >= len(self.room_bytes):
+                self.room_bytes = np.resize(self.room_bytes, 2 * slot)
+                self._largest_bytes = np.resize(self._largest_bytes, 2 * slot)
+            self._order = None
+        self._largest_bytes[slot] = _NOTHING if (limit := volume_limit(capacity)) is None else limit
+        self.room_bytes[slot] = 0 if capacity.capacity is None else value(capacity.capacity)
+        self._reach.put(slot, _topology(capacity))
+
+    def remove(self, capacity: CSIStorageCapacity) -> None:
+        """The capacity is gone."""
+        slot = self._slot_of.pop((capacity.metadata.namespace, capacity.metadata.name))
+        self._free.append(slot)
+        self._reach.remove(slot)
+        self._order = None
+
+    def first_large_enough(self, requested_bytes: int, nodes: NodeColumns) -> IntArray:
+        """For each row the slot of the first capacity, by namespace and name, that is; -1 for none."""
+        if self._order is None:
+            self._order = np.array([self._slot_of[key] for key in sorted(self._slot_of)], np.int64)
+        order = self._order[self._largest_bytes[self._order] >= requested_bytes]
+        position_of = np.full(len(self.room_bytes), NOWHERE)
+        position_of[order] = np.arange(len(order))
+        first = self._reach.first(position_of, nodes, 1).min(axis=1)
+        none = first == NOWHERE
+        return np.full(len(first), -1) if none.all() else np.where(none, -1, order[np.where(none, 0, first)])
 
 
 class Provisioning:
-    """Answers for all nodes at once; keeps what CSIStorageCapacities say until they change."""
+    """Answers for all nodes at once. Follows the CSIStorageCapacities; made once a profile."""
 
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
-        self._capacities: dict[str, _Capacities] = {}
+        self._capacities: dict[str, _OfClass] = {}
+        objects.csi_storage_capacities.follow(self._changed)
 
     def provision(self, claim: PersistentVolumeClaim, nodes: NodeColumns) -> Provision:
         """How a volume could be made for the claim.
@@ -88,21 +116,26 @@ class Provisioning:
         driver = self._objects.csi_drivers.get(storage_class.provisioner)
         if requested is None or driver is None or not driver.spec.storage_capacity:
             return Provision(claim, name, allowed, everywhere)
-        capacities = self._of_class(name)
-        position_of = np.where(
-            capacities.largest_bytes >= value(requested), np.arange(len(capacities.largest_bytes)), NOWHERE
-        )
-        first = capacities.reach.first(position_of, nodes, 1).min(axis=1)
-        sufficient = first < NOWHERE
         room = np.full(nodes.count, np.nan)
-        room[sufficient] = capacities.room_bytes[first[sufficient]]
+        capacities = self._capacities.get(name)
+        if capacities is None:
+            return Provision(claim, name, allowed, ~everywhere, room)
+        slots = capacities.first_large_enough(value(requested), nodes)
+        sufficient = slots >= 0
+        room[sufficient] = capacities.room_bytes[slots[sufficient]]
         return Provision(claim, name, allowed, sufficient, room)
 
-    def _of_class(self, name: str) -> _Capacities:
-        known = self._capacities.get(name)
-        if known is None or known.version != self._objects.csi_storage_capacities.version:
-            known = self._capacities[name] = _Capacities(self._objects, name)
-        return known
+    def _changed(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
+        if old is not None and (new is None or new.storage_class_name != old.storage_class_name):
+            self._capacities[old.storage_class_name].remove(old)
+        if new is not None:
+            self._capacities.setdefault(new.storage_class_name, _OfClass()).put(new)
+
+
+def volume_limit(capacity: CSIStorageCapacity) -> int | None:
+    """The largest volume that can be made there, in bytes; None where nothing is known."""
+    limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+    return None if limit is None else value(limit)
 
 
 def _topology(capacity: CSIStorageCapacity) -> Terms | None:

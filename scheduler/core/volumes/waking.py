@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from scheduler.api.quantity import value
 from scheduler.api.storage import migrated_plugins
 from scheduler.api.types import (
     CSIDriver,
@@ -24,6 +23,7 @@ from scheduler.core.framework.events import (
     RegisteredEvent,
 )
 from scheduler.core.framework.types import PodInfo, QueuedPodInfo
+from scheduler.core.volumes.provisioning import volume_limit
 
 if TYPE_CHECKING:
     from scheduler.core.cache.cluster_objects import ClusterObjects
@@ -95,13 +95,8 @@ def _tells_no_capacity(queued: QueuedPodInfo, old: object | None, new: object | 
 def _has_more_room(queued: QueuedPodInfo, old: object | None, new: object | None) -> bool:
     if not isinstance(old, CSIStorageCapacity) or not isinstance(new, CSIStorageCapacity):
         return True
-    before, now = _limit(old), _limit(new)
+    before, now = volume_limit(old), volume_limit(new)
     return now is not None and (before is None or now > before)
-
-
-def _limit(capacity: CSIStorageCapacity) -> int | None:
-    limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
-    return None if limit is None else value(limit)
 
 
 def waking_events(objects: ClusterObjects) -> Sequence[RegisteredEvent]:

@@ -71,3 +71,29 @@ def test_a_class_that_is_gone_is_an_error() -> None:
     """Nothing can be said without it."""
     with pytest.raises(ProvisioningError, match='failed to find storage class "waits"'):
         provision()
+
+
+def test_room_is_followed_as_it_changes() -> None:
+    """A capacity that shrinks, goes, or comes back with room counts as it is now."""
+    state = ClusterState()
+    state.objects.set(storage_class(provisioner="x"))
+    state.objects.set(decoded("CSIDriver", "x", spec={"storageCapacity": True}))
+    state.cache.add_node(make_node("n").obj())
+    snapshot, provisioning = Snapshot(state), Provisioning(state.objects)
+    snapshot.refresh()
+
+    def sufficient() -> bool:
+        return bool(provisioning.provision(claim("c", size="2Gi"), snapshot.nodes).sufficient[0])
+
+    assert not sufficient()
+    for number in range(100):
+        state.objects.set(capacity(f"small-{number}", "1Gi", WAITING_CLASS, {}))
+    assert not sufficient()
+    state.objects.set(capacity("small-7", "2Gi", WAITING_CLASS, {}))
+    assert sufficient()
+    state.objects.remove(capacity("small-7", "2Gi", WAITING_CLASS, {}))
+    assert not sufficient()
+    state.objects.set(capacity("again", "2Gi", WAITING_CLASS, {}))
+    assert sufficient()
+    state.objects.set(capacity("again", "2Gi", "other", {}))
+    assert not sufficient()
