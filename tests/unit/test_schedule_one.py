@@ -368,6 +368,17 @@ async def test_a_preemptor_whose_room_was_taken_looks_elsewhere_when_its_victims
     assert shell.place_of("boss") is Place.BACKOFF
 
 
+async def test_a_preemptor_whose_nomination_is_taken_back_looks_elsewhere(full: Shell) -> None:
+    """It need not wait for those victims any more, and may evict others."""
+    full.decide_next()
+    await full.finish_binding()
+    nominated = _BOSS.nominated_node("n1")
+    full.handlers.pod_updated(_BOSS.obj(), nominated.obj())
+    assert full.place_of("boss") is Place.UNSCHEDULABLE
+    full.handlers.pod_updated(nominated.obj(), _BOSS.obj())
+    assert full.place_of("boss") is Place.BACKOFF
+
+
 async def test_victims_on_their_way_out_are_told_of() -> None:
     """A preemptor that had only to wait for spreading, which does not count them, is tried again at once."""
     over_hosts = TopologySpreadConstraint(1, "kubernetes.io/hostname", "DoNotSchedule", LabelSelector({"app": "web"}))

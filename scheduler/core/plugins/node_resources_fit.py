@@ -174,7 +174,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
           was under way, when all its events are asked about. Should somebody have taken the room by then, that one's
           leaving is an event again. Where another plugin was the first to reject the node, that one's hints answer.
         * A pod waiting for its victims has nothing more to wait for when the last has left, whether or not the room is
-          still there: it must look elsewhere.
+          still there, nor when its own nomination ends: it must look elsewhere.
         * A pod may wait for more than room, namely for a node that a preemption can clear: with the pods of lower
           priority out of the way in any case, only leaving of the others can bring that about.
         """
@@ -183,7 +183,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
             return True
         pod, node_name = queued.pod_info, left.held_node
         asked = self._asked(pod)
-        if self._room.fits(pod, asked, node_name):
+        if left.uid == pod.uid or self._room.fits(pod, asked, node_name):
             return True
         if self._room.awaited_node(pod) == node_name and not self._room.awaits_victims(pod, node_name):
             return True
