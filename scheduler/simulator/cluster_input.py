@@ -62,11 +62,11 @@ class _Read:
     value: Object
 
 
-def read_cluster(found: Iterable[Found], scheduler_name: str) -> ClusterInput:
+def read_cluster(found: Iterable[Found | Remark], scheduler_name: str) -> ClusterInput:
     """The cluster that these objects make.
 
     Args:
-        found: as they were written.
+        found: as they were written, and what could not be read.
         scheduler_name: of pods that name none.
 
     Raises:
@@ -90,17 +90,22 @@ class _Reader:
         self._validity = Validity()
         self._pods: list[_Read] = []
         self._count = 0
+        self._part_is_missing = False
         self._classes: list[PriorityClass] = []
         self._namespaces: dict[str, None] = {}
         self._identities: dict[tuple[str, str, str], Place] = {}
         self._uids: dict[str, Place] = {}
         self._pod_makers: dict[str, Place] = {}
 
-    def take(self, found: Iterable[Found]) -> None:
+    def take(self, found: Iterable[Found | Remark]) -> None:
         """Everything but pods, whose priorities need the classes, is made at once."""
         for each in found:
             if len(self.faults) >= _MAXIMUM_FAULTS:
                 return
+            if isinstance(each, Remark):
+                self._part_is_missing = True
+                self.faults.append(each)
+                continue
             read = self._typed(each)
             if read is None:
                 continue
@@ -116,6 +121,8 @@ class _Reader:
             if len(self.faults) >= _MAXIMUM_FAULTS:
                 return
             self._make(read, self._admitted(read, admission))
+        if self.faults:
+            return
         self.take(
             Found(Place("implied"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
             for name in self._namespaces
@@ -209,6 +216,8 @@ class _Reader:
         if value is None:
             return None
         missing = admission.missing_class(value["spec"])
+        if missing is not None and self._part_is_missing:
+            return None  # it may stand in what could not be read
         if missing is not None:
             message = f'there is no PriorityClass "{missing}"; add it to the input'
             self._refuse(read.place.at("spec.priorityClassName"), message)

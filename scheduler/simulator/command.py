@@ -21,7 +21,7 @@ from scheduler.config.loading import LoadedConfiguration, load_configuration
 from scheduler.simulator.cluster_input import ClusterInput, read_cluster
 from scheduler.simulator.documents import STANDARD_INPUT, Found, read_file, read_objects
 from scheduler.simulator.oddities import oddities
-from scheduler.simulator.places import InputError
+from scheduler.simulator.places import InputError, Remark
 from scheduler.simulator.report import json_report
 from scheduler.simulator.simulation import simulate
 from scheduler.simulator.text_report import write_text_report
@@ -97,10 +97,14 @@ def _read(options: SimulateOptions, loaded: LoadedConfiguration) -> ClusterInput
     return cluster
 
 
-def _found(files: Sequence[str]) -> Iterator[Found]:
+def _found(files: Sequence[str]) -> Iterator[Found | Remark]:
+    """What the files hold; one that can't be used doesn't keep the faults of the others from being told."""
     for name in files:
         piped = sys.stdin.buffer.read() if name == STANDARD_INPUT else None
-        yield from read_objects(read_file(name, piped), name)
+        try:
+            yield from read_objects(read_file(name, piped), name)
+        except InputError as error:
+            yield from error.faults
 
 
 def _own_name(loaded: LoadedConfiguration) -> str:

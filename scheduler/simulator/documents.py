@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from scheduler.simulator.places import InputError, Place
+from scheduler.simulator.places import InputError, Place, Remark
 from scheduler.simulator.yaml_blocks import NOT_PLAIN, read_block, split_list
 from scheduler.simulator.yaml_events import YamlError, read_documents
 
@@ -61,11 +59,11 @@ def read_file(name: str, standard_input: bytes | None = None) -> bytes:
     return data
 
 
-def read_objects(data: bytes, source: str) -> Iterator[Found]:
-    """The objects of a file, in order.
+def read_objects(data: bytes, source: str) -> Iterator[Found | Remark]:
+    """The objects of a file, in order, and what is wrong with documents that can't be used: the others still are.
 
     Raises:
-        InputError: the file or one of its documents can't be used.
+        InputError: the file as a whole can't be used.
     """
     text = _decoded(data, source)
     start = text.lstrip()[:1]
@@ -89,9 +87,12 @@ def _decoded(data: bytes, source: str) -> str:
 # --- JSON
 
 
-def _json_objects(text: str, source: str) -> list[Found] | None:
-    """The objects of JSON values, one or several; None when it is none: YAML's flow style begins alike."""
-    found: list[Found] = []
+def _json_objects(text: str, source: str) -> list[Found | Remark] | None:
+    """The objects of JSON values, one or several; None when it is none, or a key stands twice.
+
+    YAML's flow style begins alike, and its reader can tell the line.
+    """
+    found: list[Found | Remark] = []
     try:
         for number, value in enumerate(_json_values(text), start=1):
             found += _taken_apart(value, Place(source, number))
@@ -101,21 +102,20 @@ def _json_objects(text: str, source: str) -> list[Found] | None:
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    try:
-        whole = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        yield from _json_values_one_by_one(text)
-    else:
-        yield whole
-
-
-def _json_values_one_by_one(text: str) -> Iterator[Any]:
-    decoder, position = json.JSONDecoder(parse_constant=_no_constant), len(text) - len(text.lstrip())
+    decoder = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_constant)
+    position = len(text) - len(text.lstrip())
     while position < len(text):
         value, position = decoder.raw_decode(text, position)
         yield value
         while text[position : position + 1].isspace():
             position += 1
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice")
+    return value
 
 
 def _no_constant(name: str) -> object:
@@ -125,7 +125,7 @@ def _no_constant(name: str) -> object:
 # --- YAML
 
 
-def _yaml_objects(text: str, source: str) -> Iterator[Found]:
+def _yaml_objects(text: str, source: str) -> Iterator[Found | Remark]:
     if _SPECIAL.search(text) is not None:
         yield from _documents_objects(text, source, 1, 1)
         return
@@ -138,16 +138,16 @@ def _yaml_objects(text: str, source: str) -> Iterator[Found]:
         line += part.count("\n") + 1
 
 
-def _documents_objects(text: str, source: str, number: int, line: int) -> Iterator[Found]:
+def _documents_objects(text: str, source: str, number: int, line: int) -> Iterator[Found | Remark]:
     """The objects of any YAML whose first document has this number and begins in this line of its file."""
     try:
         for document, value in enumerate(read_documents(text, line), start=number):
             yield from _taken_apart(value, Place(source, document))
     except YamlError as error:
-        raise InputError.at(Place(source, number + error.document - 1), str(error)) from None
+        yield Remark(Place(source, number + error.document - 1), str(error))
 
 
-def _kubectl_objects(text: str, place: Place) -> Iterator[Found] | None:
+def _kubectl_objects(text: str, place: Place) -> Iterator[Found | Remark] | None:
     """The objects of one document if it is as kubectl prints it."""
     cut = split_list(text)
     if cut is None:
@@ -176,14 +176,15 @@ def _item_value(text: str) -> Any:
 # --- lists
 
 
-def _taken_apart(value: Any, place: Place) -> Iterator[Found]:
+def _taken_apart(value: Any, place: Place) -> Iterator[Found | Remark]:
     """The objects in a document: itself, the items of a list, or nothing where it is empty."""
     if value is None:
         return
     if isinstance(value, list):
         value = {"kind": _LIST, "items": value}
     if not isinstance(value, dict):
-        raise InputError.at(place, f"expected an object with apiVersion, kind and metadata, got {_kind_of(value)}")
+        yield _no_object(value, place)
+        return
     kind = value.get("kind")
     if not (isinstance(kind, str) and kind.endswith(_LIST) and "items" in value):
         yield Found(place, value)
@@ -192,13 +193,21 @@ def _taken_apart(value: Any, place: Place) -> Iterator[Found]:
     if items is None:
         return
     if not isinstance(items, list):
-        raise InputError.at(place.at("items"), f"expected a list, got {_kind_of(items)}")
+        yield Remark(place.at("items"), f"expected a list, got {_kind_of(items)}")
+        return
     said_once = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix(_LIST)} if kind != _LIST else {}
     for index, item in enumerate(items):
         at = replace(place, item=index)
         if not isinstance(item, dict):
-            raise InputError.at(at, f"expected an object with apiVersion, kind and metadata, got {_kind_of(item)}")
-        yield Found(at, {**said_once, **item} if said_once else item)
+            yield _no_object(item, at)
+        elif item.get("kind") == _LIST:
+            yield Remark(at, "a list within a list; write its items into the outer one")
+        else:
+            yield Found(at, {**said_once, **item} if said_once else item)
+
+
+def _no_object(value: object, place: Place) -> Remark:
+    return Remark(place, f"expected an object with apiVersion, kind and metadata, got {_kind_of(value)}")
 
 
 def _kind_of(value: object) -> str:

@@ -140,6 +140,13 @@ def test_bad_input(run: Run, tmp_path: Path) -> None:
     assert len(err.splitlines()) == 2
 
 
+def test_a_file_that_cannot_be_used_hides_no_fault_of_another(run: Run) -> None:
+    """Nor does one that is not there."""
+    asked = SimulateOptions(files=("no-1.yaml", "no-2.yaml"), config=None, seed=0, output=Output.TEXT)
+    assert run_simulation(asked) == BAD_INPUT
+    assert run("")[2].count("\n") == 3
+
+
 def test_oddities_are_warnings(run: Run) -> None:
     """What could stand in a cluster, but was hardly meant."""
     claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {}}}\nspec: {{volumeName: {}}}\n---\n"
