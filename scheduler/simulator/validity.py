@@ -7,33 +7,38 @@ does. Each function yields the path of a field and what is wrong with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from scheduler.api.quantity import nano_value
-from scheduler.api.selectors import SelectorError, compile_label_selector, compile_node_selector, compile_node_term
+from scheduler.api.selectors import SelectorError, compile_node_term
 from scheduler.api.types import (
     Affinity,
     Container,
-    LabelSelector,
     Node,
     NodeAffinity,
     Pod,
     PodAffinity,
     PodAffinityTerm,
     PodAntiAffinity,
-    PriorityClass,
-    ResourceList,
     ResourceRequirements,
-    StorageClass,
     Taint,
     Toleration,
     TopologySpreadConstraint,
 )
-from scheduler.config.label_syntax import label_value_problem, qualified_name_problem
 from scheduler.core.cache.cluster_objects import ApiObject
-
-Problems = Iterator[tuple[str, str]]
+from scheduler.simulator.object_validity import object_problems
+from scheduler.simulator.validity_rules import (
+    INT32,
+    POLICIES,
+    Problems,
+    amounts,
+    label_selector,
+    labels,
+    namespace,
+    node_selector,
+    one_of,
+)
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -41,11 +46,8 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
 _LONGEST_NAME: Final = 253
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
-_POLICIES: Final = ("PreemptLowerPriority", "Never")
-_INT32: Final = range(-(2**31), 2**31)
 _PORTS: Final = range(1, 65_536)
 _WEIGHTS: Final = range(1, 101)
-_USER_PRIORITIES: Final = range(-(2**31), 1_000_000_001)
 
 
 class Validity:
@@ -59,17 +61,17 @@ class Validity:
         if not _NAME.fullmatch(obj.metadata.name) or len(obj.metadata.name) > _LONGEST_NAME:
             rule = "a name has lower-case letters, digits, - and ., and begins and ends with a letter or digit"
             yield "metadata.name", f'"{obj.metadata.name}": {rule}'
-        yield from self._once(_labels, obj.metadata.labels, "metadata.labels")
+        if obj.metadata.namespace:
+            yield from namespace(obj.metadata.namespace, "metadata.namespace")
+        yield from self._once(labels, obj.metadata.labels, "metadata.labels")
         if isinstance(obj, Pod):
             yield from self._pod(obj)
         elif isinstance(obj, Node):
             yield from _taints(obj.spec.taints or ())
-            yield from _amounts(obj.status.capacity, "status.capacity")
-            yield from _amounts(obj.status.allocatable, "status.allocatable")
-        elif isinstance(obj, PriorityClass):
-            yield from _priority_class(obj)
-        elif isinstance(obj, StorageClass):
-            yield from _one_of(obj.volume_binding_mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode")
+            yield from amounts(obj.status.capacity, "status.capacity")
+            yield from amounts(obj.status.allocatable, "status.allocatable")
+        else:
+            yield from object_problems(obj)
 
     def _once(self, check: Callable[[Any], Problems], part: object, path: str) -> Problems:
         """The check of a part, left out for a part (the same object) that was good before."""
@@ -90,29 +92,18 @@ class Validity:
             yield "spec.containers", "a pod has at least one container"
         yield from self._once(_containers, spec.containers, "spec.containers")
         yield from self._once(_containers, spec.init_containers, "spec.initContainers")
+        yield from self._once(labels, spec.node_selector, "spec.nodeSelector")
         yield from self._once(_affinity, spec.affinity, "spec.affinity")
         yield from self._once(_tolerations, spec.tolerations, "spec.tolerations")
         yield from self._once(_constraints, spec.topology_spread_constraints, "spec.topologySpreadConstraints")
         yield from self._once(_resources, spec.resources, "spec.resources")
-        yield from _amounts(spec.overhead, "spec.overhead")
-        yield from _one_of(spec.preemption_policy, _POLICIES, "spec.preemptionPolicy")
-        if spec.priority is not None and spec.priority not in _INT32:
+        yield from amounts(spec.overhead, "spec.overhead")
+        yield from one_of(spec.preemption_policy, POLICIES, "spec.preemptionPolicy")
+        if spec.priority is not None and spec.priority not in INT32:
             yield "spec.priority", f"{spec.priority} is not between -2147483648 and 2147483647"
         gates = [gate.name for gate in spec.scheduling_gates or ()]
         if gates and spec.node_name:
             yield "spec.schedulingGates", "a pod that is on a node can't be held back"
-
-
-def _labels(labels: dict[str, str]) -> Problems:
-    for name, value in labels.items():
-        problem = qualified_name_problem(name) or label_value_problem(value)
-        if problem:
-            yield name, f'"{value}": {problem}' if problem == label_value_problem(value) else problem
-
-
-def _one_of(value: str | None, allowed: Sequence[str], path: str) -> Problems:
-    if value is not None and value not in allowed:
-        yield path, f'"{value}" is not one of {", ".join(allowed)}'
 
 
 def _containers(containers: tuple[Container, ...]) -> Problems:
@@ -126,18 +117,12 @@ def _containers(containers: tuple[Container, ...]) -> Problems:
                 yield f"{at}.containerPort", f"{port.container_port} is not between 1 and 65535"
             if port.host_port and port.host_port not in _PORTS:
                 yield f"{at}.hostPort", f"{port.host_port} is not between 1 and 65535"
-            yield from _one_of(port.protocol, _PROTOCOLS, f"{at}.protocol")
-
-
-def _amounts(resources: ResourceList | None, path: str) -> Problems:
-    for name, amount in (resources or {}).items():
-        if nano_value(amount) < 0:
-            yield f"{path}.{name}", f"{amount} is below 0"
+            yield from one_of(port.protocol, _PROTOCOLS, f"{at}.protocol")
 
 
 def _resources(resources: ResourceRequirements) -> Problems:
-    yield from _amounts(resources.requests, "requests")
-    yield from _amounts(resources.limits, "limits")
+    yield from amounts(resources.requests, "requests")
+    yield from amounts(resources.limits, "limits")
     limits = resources.limits or {}
     for name, amount in (resources.requests or {}).items():
         if name in limits and nano_value(amount) > nano_value(limits[name]):
@@ -149,13 +134,13 @@ def _taints(taints: tuple[Taint, ...]) -> Problems:
         path = f"spec.taints[{index}]"
         if not taint.key:
             yield f"{path}.key", "is missing"
-        yield from _one_of(taint.effect, _EFFECTS, f"{path}.effect")
+        yield from one_of(taint.effect, _EFFECTS, f"{path}.effect")
 
 
 def _tolerations(tolerations: tuple[Toleration, ...]) -> Problems:
     for index, toleration in enumerate(tolerations):
-        yield from _one_of(toleration.operator or None, ("Equal", "Exists"), f"[{index}].operator")
-        yield from _one_of(toleration.effect or None, _EFFECTS, f"[{index}].effect")
+        yield from one_of(toleration.operator or None, ("Equal", "Exists"), f"[{index}].operator")
+        yield from one_of(toleration.effect or None, _EFFECTS, f"[{index}].effect")
         if not toleration.key and toleration.operator != "Exists":
             yield f"[{index}].operator", "must be Exists where there is no key"
         if toleration.operator == "Exists" and toleration.value:
@@ -171,26 +156,18 @@ def _constraints(constraints: tuple[TopologySpreadConstraint, ...]) -> Problems:
         if not constraint.topology_key:
             yield f"{path}.topologyKey", "is missing"
         action = constraint.when_unsatisfiable
-        yield from _one_of(action, ("DoNotSchedule", "ScheduleAnyway"), f"{path}.whenUnsatisfiable")
+        yield from one_of(action, ("DoNotSchedule", "ScheduleAnyway"), f"{path}.whenUnsatisfiable")
         if constraint.min_domains is not None and (constraint.min_domains <= 0 or action != "DoNotSchedule"):
             yield f"{path}.minDomains", "must be above 0, and whenUnsatisfiable DoNotSchedule"
         for name, policy in (
             ("nodeAffinityPolicy", constraint.node_affinity_policy),
             ("nodeTaintsPolicy", constraint.node_taints_policy),
         ):
-            yield from _one_of(policy, ("Honor", "Ignore"), f"{path}.{name}")
+            yield from one_of(policy, ("Honor", "Ignore"), f"{path}.{name}")
         if (constraint.topology_key, action) in seen:
             yield path, f"topologyKey {constraint.topology_key} with {action} stands twice"
         seen.add((constraint.topology_key, action))
-        yield from _selector(constraint.label_selector, f"{path}.labelSelector")
-
-
-def _selector(selector: LabelSelector | None, path: str) -> Problems:
-    try:
-        compile_label_selector(selector)
-    except SelectorError as error:
-        at, _, message = str(error).partition(": ")
-        yield f"{path}.{at}", message
+        yield from label_selector(constraint.label_selector, f"{path}.labelSelector")
 
 
 def _affinity(affinity: Affinity) -> Problems:
@@ -207,9 +184,7 @@ def _node_affinity(affinity: NodeAffinity) -> Problems:
         path = f"nodeAffinity.{_REQUIRED}"
         if not required.node_selector_terms:
             yield f"{path}.nodeSelectorTerms", "has at least one term"
-        for fault in compile_node_selector(required).faults:
-            at, _, message = fault.partition(": ")
-            yield f"{path}.{at}", message
+        yield from node_selector(required, path)
     for index, wish in enumerate(affinity.preferred_during_scheduling_ignored_during_execution or ()):
         path = f"nodeAffinity.{_PREFERRED}[{index}]"
         yield from _weight(wish.weight, path)
@@ -232,17 +207,10 @@ def _pod_affinity(affinity: PodAffinity | PodAntiAffinity, name: str) -> Problem
 def _term(term: PodAffinityTerm, path: str) -> Problems:
     if not term.topology_key:
         yield f"{path}.topologyKey", "is missing"
-    yield from _selector(term.label_selector, f"{path}.labelSelector")
-    yield from _selector(term.namespace_selector, f"{path}.namespaceSelector")
+    yield from label_selector(term.label_selector, f"{path}.labelSelector")
+    yield from label_selector(term.namespace_selector, f"{path}.namespaceSelector")
 
 
 def _weight(weight: int, path: str) -> Problems:
     if weight not in _WEIGHTS:
         yield f"{path}.weight", f"{weight} is not between 1 and 100"
-
-
-def _priority_class(priority_class: PriorityClass) -> Problems:
-    system = priority_class.metadata.name.startswith("system-")
-    if priority_class.value not in (_INT32 if system else _USER_PRIORITIES):
-        yield "value", f"{priority_class.value} is not between -2147483648 and 1000000000"
-    yield from _one_of(priority_class.preemption_policy, _POLICIES, "preemptionPolicy")

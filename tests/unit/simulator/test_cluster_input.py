@@ -71,11 +71,56 @@ TERM = "{labelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['1']
          "document 1, PriorityClass p, value: 2000000000 is not between -2147483648 and 1000000000"),
         ("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s}\nvolumeBindingMode: Late\n",
          'document 1, StorageClass s, volumeBindingMode: "Late" is not one of Immediate, WaitForFirstConsumer'),
+        (pod("a", "nodeSelector: {a b: c}"), ('document 1, Pod default/a, spec.nodeSelector.a b: a name has '
+         "1 to 63 letters, digits, -, _ and ., and begins and ends with a letter or digit")),
     ],
 )  # fmt: skip
 def test_what_no_api_server_would_store_is_refused(text: str, fault: str) -> None:
     """Document, object, field, and what is wrong with it."""
     assert fault in faults(text)
+
+
+SELECTOR = "{matchExpressions: [{key: a, operator: Gt, values: ['1']}]}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "field"),
+    [
+        ("v1 PersistentVolumeClaim", "spec: {accessModes: [Once]}", 'spec.accessModes[0]: "Once" is not one of'),
+        ("v1 PersistentVolumeClaim", "spec: {volumeMode: File}", 'spec.volumeMode: "File" is not one of Filesystem'),
+        ("v1 PersistentVolumeClaim", f"spec: {{selector: {SELECTOR}}}", "spec.selector.matchExpressions[0].operator: "),
+        ("v1 PersistentVolumeClaim", "spec: {resources: {requests: {storage: -1}}}",
+         "spec.resources.requests.storage: -1 is below 0"),
+        ("v1 PersistentVolume", "spec: {accessModes: [Once]}", 'spec.accessModes[0]: "Once" is not one of'),
+        ("v1 PersistentVolume", "spec: {capacity: {storage: -1}}", "spec.capacity.storage: -1 is below 0"),
+        ("v1 PersistentVolume",
+         "spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Is}]}]}}}",
+         "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator: "),
+        ("storage.k8s.io/v1 StorageClass", "allowedTopologies: [{matchLabelExpressions: [{key: a}]}]",
+         "allowedTopologies[0].matchLabelExpressions[0].values: has at least one value"),
+        ("storage.k8s.io/v1 CSINode", "spec: {drivers: [{name: d, nodeID: a, allocatable: {count: -1}}]}",
+         "spec.drivers[0].allocatable.count: -1 is below 0"),
+        ("storage.k8s.io/v1 CSIStorageCapacity", f"storageClassName: s\nnodeTopology: {SELECTOR}",
+         "nodeTopology.matchExpressions[0].operator: "),
+        ("storage.k8s.io/v1 CSIStorageCapacity", "storageClassName: s\ncapacity: -1Gi", "capacity: -1Gi is below 0"),
+        ("policy/v1 PodDisruptionBudget", f"spec: {{selector: {SELECTOR}}}", "spec.selector.matchExpressions[0]"),
+        ("apps/v1 ReplicaSet", f"spec: {{selector: {SELECTOR}}}", "spec.selector.matchExpressions[0].operator: "),
+        ("apps/v1 StatefulSet", f"spec: {{selector: {SELECTOR}}}", "spec.selector.matchExpressions[0].operator: "),
+    ],
+)  # fmt: skip
+def test_what_else_a_decision_depends_on_is_checked_too(kind: str, body: str, field: str) -> None:
+    """Modes, amounts and selectors of every kind that is read: one fault, at its field."""
+    api_version, name = kind.split()
+    (fault,) = faults(f"apiVersion: {api_version}\nkind: {name}\nmetadata: {{name: a}}\n{body}\n")
+    assert fault.partition(", ")[2].partition(", ")[2].startswith(field)
+
+
+def test_a_name_that_is_no_namespace_is_told_where_it_stands() -> None:
+    """The pod is named, not the namespace that nobody wrote."""
+    rule = "has up to 63 lower-case letters, digits and -, and it begins and ends with a letter or digit"
+    assert faults(pod("a", metadata="namespace: a.b")) == [
+        f'document 1, Pod a.b/a, metadata.namespace: "a.b": the name of a namespace {rule}'
+    ]
 
 
 def test_all_faults_come_at_once() -> None:
@@ -87,6 +132,15 @@ def test_all_faults_come_at_once() -> None:
         "document 3",
         "document 4, Pod b, spec.hostNetwork",
         "document 4, Pod b, spec.hostUsers",
+    ]
+
+
+def test_what_cannot_be_read_hides_no_other_fault() -> None:
+    """A broken document is told beside the others' faults; what may stand in it is not missed."""
+    text = "text\n---\n" + pod("a", "priorityClassName: high") + pod("b", cpu="x")
+    assert [fault.partition(": ")[0] for fault in faults(text)] == [
+        "document 1",
+        "document 3, Pod default/b, spec.containers[0].resources.requests.cpu",
     ]
 
 
