@@ -23,7 +23,7 @@ from scheduler.api.types import Node, Pod, PriorityClass
 from scheduler.core.cache.cluster_objects import ApiObject, ClusterObjects
 from scheduler.simulator.api_defaults import defaulted
 from scheduler.simulator.documents import Found
-from scheduler.simulator.kinds import POD_MAKERS, READ_KINDS, ReadKind, kind_of
+from scheduler.simulator.kinds import POD_MAKERS, READ_KINDS, ReadKind, kind_of, meant_kind
 from scheduler.simulator.misfits import misfits, wrong_quantities
 from scheduler.simulator.places import Place, Remark, raise_if_any
 from scheduler.simulator.pod_defaults import defaulted_pod
@@ -147,6 +147,10 @@ class _Reader:
             self._pod_makers.setdefault(name, found.place)
         kind = READ_KINDS.get((group, name))
         if kind is None:
+            meant = meant_kind(group, name)
+            if meant is not None:
+                hint = f"write apiVersion: {meant.api_version} and kind: {meant.name}"
+                self._refuse(found.place, f"there is no kind {name} in {found.value['apiVersion']}; {hint}")
             return None
         place = replace(found.place, subject=_subject(kind, found.value.get("metadata")))
         if version != kind.version:

@@ -71,6 +71,18 @@ POD_MAKERS: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "Daemo
 """Kinds that have pods made for them by controllers, which do not run here."""
 
 
+_SERVED_GROUPS: Final = frozenset({"extensions", *(group for group, _ in READ_KINDS)})
+"""Those of the API server itself, among which a name stands for one kind only."""
+
+
+def meant_kind(group: str, name: str) -> ReadKind | None:
+    """The kind that is read and was meant by a kind that there is not: `pod`, or `Pod` in the group `apps`."""
+    if group not in _SERVED_GROUPS:
+        return None
+    written = name.lower()
+    return next((kind for kind in READ_KINDS.values() if written in (kind.name.lower(), kind.plural)), None)
+
+
 def kind_of(value: Mapping[str, Any]) -> tuple[str, str, str]:
     """Group, version and kind of an object.
 

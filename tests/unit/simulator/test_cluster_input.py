@@ -17,6 +17,12 @@ TERM = "{labelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['1']
         ("apiVersion: v2\nkind: Pod\n", "document 1, Pod, apiVersion: expected v1, got v2"),
         ("apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\n",
          "document 1, PodDisruptionBudget, apiVersion: expected policy/v1, got policy/v1beta1"),
+        ("apiVersion: v1\nkind: pod\n",
+         "document 1: there is no kind pod in v1; write apiVersion: v1 and kind: Pod"),
+        ("apiVersion: apps/v1\nkind: Pod\n",
+         "document 1: there is no kind Pod in apps/v1; write apiVersion: v1 and kind: Pod"),
+        ("apiVersion: v1\nkind: StorageClasses\n", ("document 1: there is no kind StorageClasses in v1; "
+         "write apiVersion: storage.k8s.io/v1 and kind: StorageClass")),
         ("apiVersion: v1\nkind: Pod\n", "document 1, Pod, metadata: is missing"),
         ("apiVersion: v1\nkind: Pod\nmetadata: x\n", 'document 1, Pod, metadata: expected a mapping, got "x"'),
         ("apiVersion: v1\nkind: Pod\nmetadata: {}\n", "document 1, Pod, metadata.name: is missing"),
