@@ -308,7 +308,8 @@ class NodeColumns:
                 if node is not None and node.metadata.labels and key in node.metadata.labels:
                     column.write(row, node.metadata.labels[key])
             if len(self._labels) >= _MOST_LABELS:
-                del self._labels[next(iter(self._labels))]
+                dropped = self._labels.pop(next(iter(self._labels)))
+                dropped.version += 1  # what was counted by it is out of date, for it follows the nodes no longer
         self._labels[key] = column  # at the end: the first one is the one not asked for longest
         return column
 

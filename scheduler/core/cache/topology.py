@@ -81,7 +81,6 @@ class TopologySums:
     __slots__ = (
         "_column",
         "_column_version",
-        "_ids",
         "_mask",
         "_mask_rows",
         "_mask_version",
@@ -99,7 +98,6 @@ class TopologySums:
         self._mask_version = _NEVER
         self._column: InternedColumn[str] | None = None
         self._column_version = _NEVER
-        self._ids: IntArray = np.zeros(0, np.int32)
 
     def is_current(self, column: InternedColumn[str]) -> bool:
         """Whether it still fits the label's values and the mask."""
@@ -116,7 +114,7 @@ class TopologySums:
             column: the label.
             placed: rows with their pods, and how much each pod counts.
         """
-        self._column, self._column_version, self._ids = column, column.version, column.ids
+        self._column, self._column_version = column, column.version
         if self._mask is not None:
             self._mask_rows, self._mask_version = self._mask.rows, self._mask.version
         by_value = np.zeros(len(column.values.values) + 1, np.int64)

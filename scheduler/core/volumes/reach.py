@@ -33,17 +33,18 @@ class _OfLabel:
     """Things that are reached from nodes where one label has one of some values.
 
     Attributes:
-        slots, value_ids: a pair a value of each thing; the ids are those of the label's column as of `version`.
+        slots, value_ids: a pair a value of each thing; the ids are those of the table `known` as of `version`.
     """
 
     values: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    known: Interned[str] | None = None
     version: int = -1
     slots: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     value_ids: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def pairs(self, known: Interned[str]) -> tuple[IntArray, IntArray]:
         """Slots and value ids of the values that some node has."""
-        if self.version != known.version:
+        if self.known is not known or self.version != known.version:
             found = [
                 (slot, number)
                 for slot, values in self.values.items()
@@ -52,7 +53,7 @@ class _OfLabel:
             ]
             self.slots = np.array([slot for slot, _ in found], np.int64)
             self.value_ids = np.array([number for _, number in found], np.int64)
-            self.version = known.version
+            self.known, self.version = known, known.version
         return self.slots, self.value_ids
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from scheduler.api.selectors import compile_labels
 from scheduler.api.types import Affinity, LabelSelector, Node, PodAffinityTerm, PodAntiAffinity
-from scheduler.core.cache import pod_counts
+from scheduler.core.cache import columns, pod_counts
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.columns import MISSING
 from scheduler.core.cache.pod_counts import SelectedPods, TermKind
@@ -140,3 +140,27 @@ def test_sums_of_owned_terms_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sums(apps[2]) is third
     assert sums(apps[0]) is not first
     assert sums(apps[0]).values_taken == 1
+
+
+def test_a_label_that_is_forgotten_takes_its_sums_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster may grow meanwhile; asked for again, the sums are those of the nodes and pods as they are then."""
+    monkeypatch.setattr(columns, "_MOST_LABELS", 1)
+    state = ClusterState()
+    snapshot = Snapshot(state)
+    for number, zone in ((0, "a"), (1, "b")):
+        state.cache.add_node(_node(number, zone))
+    snapshot.refresh()
+    counter = snapshot.pod_counts.counter(SELECTORS[1])
+    counter.sums(snapshot.nodes, "zone")
+    snapshot.nodes.label_column("rack")
+    for number in range(2, 70):
+        state.cache.add_node(_node(number, "b"))
+    state.cache.add_node(_node(0, "b"))
+    for number in (0, 69):
+        state.cache.add_pod(parse_pod(make_pod(f"p{number}").label(app="web").obj()), f"n{number}")
+    snapshot.refresh()
+    sums = counter.sums(snapshot.nodes, "zone")
+    zone_b = snapshot.nodes.label_column("zone").values.find("b")
+    assert zone_b is not None
+    assert sums.by_value[zone_b] == 2
+    assert sums.values_taken == 1

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, is_for
 from scheduler.api.types import LabelSelector
+from scheduler.core.cache import columns
 from scheduler.core.cache.cluster_objects import AssumptionError, ClusterObjects
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
@@ -99,6 +100,24 @@ def test_the_choice_is_that_of_a_search_node_by_node(rng: random.Random) -> None
             expected = choose_one_by_one(state.objects, wanted, {HOSTNAME: name}, taken[name])
             assert name_on(choice, row) == expected
             taken[name] |= {expected} if expected is not None else set()
+
+
+def test_a_label_that_was_forgotten_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its values may have other numbers by then."""
+    monkeypatch.setattr(columns, "_MOST_LABELS", 1)
+    state = ClusterState()
+    snapshot, available = Snapshot(state), AvailableVolumes(state.objects)
+    state.objects.set(volume("local", nodes=("n0",)))
+    wanted = claim("c0")
+    for order in (NODES, NODES[::-1]):
+        for name, hostname in zip(NODES, order, strict=True):
+            state.cache.add_node(make_node(name).label({HOSTNAME: hostname}).obj())
+        snapshot.refresh()
+        choice = available.choose(wanted, snapshot.nodes, [])
+        rows = [snapshot.nodes.row_of(name) for name in NODES]
+        found = [name_on(choice, row) for row in rows if row is not None]
+        assert found == ["local" if hostname == "n0" else None for hostname in order]
+        snapshot.nodes.label("another")
 
 
 def test_what_must_be_equal_is_compared() -> None:
