@@ -91,7 +91,8 @@ class ApiVolumeWriter(VolumeWriter):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_seconds
         changed = asyncio.Event()
-        for key in claims:
+        keys = frozenset(claims)  # a pod may mount a claim twice
+        for key in keys:
             self._woken_by.setdefault(key, set()).add(changed)
         try:
             with self._waiting():
@@ -101,7 +102,7 @@ class ApiVolumeWriter(VolumeWriter):
                         return False
                     await _sleep_until(changed, min(left_seconds, _LONGEST_SLEEP_SECONDS))
         finally:
-            for key in claims:
+            for key in keys:
                 self._woken_by[key].discard(changed)
                 if not self._woken_by[key]:
                     del self._woken_by[key]

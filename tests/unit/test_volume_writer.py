@@ -155,3 +155,9 @@ async def test_a_wait_ends_in_time() -> None:
     assert not await desk.writer.until(lambda: False, [("default", "c")], 0)
     with pytest.raises(ZeroDivisionError):
         await desk.writer.until(lambda: bool(1 // 0), [("default", "c")], 600)
+
+
+async def test_a_claim_that_is_mounted_twice_is_waited_for_once() -> None:
+    """A pod may name it in two of its volumes."""
+    desk = Desk([stored(VOLUME)])
+    assert await desk.writer.until(lambda: True, [("default", "c"), ("default", "c")], 600)
