@@ -34,7 +34,7 @@ from tests.unit.core.framework.profiles import no_api_server
 _KNOWN: Final = {name: replace(info, supported=True) for name, info in IN_TREE_PLUGINS.items()}
 """All of kube-scheduler's: a case may name what we lack, which then shows as a difference, not as a fault."""
 
-_OBJECT_KINDS: Final = frozenset(kind.__name__ for kind in ClusterObjects().kinds())
+OBJECT_KINDS: Final = frozenset(kind.__name__ for kind in ClusterObjects().kinds())
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -71,7 +71,7 @@ class Cluster:
         self._pending: dict[str, PodInfo] = {}
         self._profiles = {
             name: Profile(framework, ScheduleAlgorithm(self.snapshot, framework, rng))
-            for name, framework in _frameworks(case.config, no_api_server(state)).items()
+            for name, framework in frameworks_of(case.config, no_api_server(state)).items()
         }
         self._listed = frozenset(case.pods)
         read_kind = msgspec.json.Decoder(Kind).decode
@@ -81,7 +81,7 @@ class Cluster:
                 self._cache.add_node(decode_node(bytes(raw)))
             elif kind == "Pod":
                 self._add_pod(decode_pod(bytes(raw)))
-            elif kind in _OBJECT_KINDS:
+            elif kind in OBJECT_KINDS:
                 state.objects.set(DECODERS[kind](bytes(raw)))
 
     def snapshot_now(self) -> Snapshot:
@@ -166,7 +166,7 @@ class Cluster:
             self.nominator.add(info, nominated)
 
 
-def _frameworks(config: dict[str, Any] | None, handle: Handle) -> dict[str, Framework]:
+def frameworks_of(config: dict[str, Any] | None, handle: Handle) -> dict[str, Framework]:
     """By schedulerName, in the order of the configuration. `UnsupportedFeatures` takes no part: differences show."""
     document = {"apiVersion": GROUP_VERSION, "kind": KIND, "profiles": [{}]} | (config or {})
     # What kube-scheduler calls a profile that has no name.
