@@ -1,8 +1,8 @@
 """The command line: `podium run`, `podium simulate`, `podium config` and `podium version`.
 
 Exit codes: 2 for a command line that cannot be read; for a configuration with faults (all of them listed) 1 from `run`
-and 2 from `config`; else what the command returns. What a command needs is imported when it runs, so that `version` and
-`--help` answer at once.
+and 2 from `config`; 2 where the answer cannot be written; else what the command returns. What a command needs
+is imported when it runs, so that `version` and `--help` answer at once.
 """
 
 import argparse
@@ -15,6 +15,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
+
+from scheduler.telemetry.standard_output import answer
 
 _DISTRIBUTION: Final = "podium-scheduler"
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
@@ -35,9 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "simulate" and not options.files and not options.from_cluster:
         parser.error("simulate needs a file, or --from-cluster")
+    if options.command == "simulate" and options.kubeconfig and not options.from_cluster:
+        parser.error("--kubeconfig leads to a cluster that only --from-cluster reads")
     if options.command == "version":
-        sys.stdout.write(f"podium {importlib.metadata.version(_DISTRIBUTION)}\n")
-        return 0
+        return answer(lambda stream: stream.write(f"podium {importlib.metadata.version(_DISTRIBUTION)}\n"))
     if options.command == "simulate":
         return _simulate(options)
     if options.command == "config":
@@ -100,11 +103,11 @@ def _check(options: argparse.Namespace) -> int:
     except ConfigurationError as error:
         notes, faults = error.notes, f"{error}\n"
     sys.stderr.write(faults)
-    sys.stdout.writelines(f"{options.file}: note: {note}\n" for note in notes)
-    if faults:
-        return _USAGE_ERROR
-    sys.stdout.write(f"{options.file}: valid\n")
-    return 0
+    lines = [f"{options.file}: note: {note}\n" for note in notes]
+    if not faults:
+        lines.append(f"{options.file}: valid\n")
+    code = answer(lambda stream: stream.writelines(lines))
+    return _USAGE_ERROR if faults else code
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -124,8 +127,7 @@ def _show(options: argparse.Namespace) -> int:
         return _USAGE_ERROR
     view = configuration_view(loaded.configuration)
     text = json.dumps(view, indent=2) + "\n" if options.output == "json" else yaml.safe_dump(view, sort_keys=False)
-    sys.stdout.write(text)
-    return 0
+    return answer(lambda stream: stream.write(text))
 
 
 class _Parser(argparse.ArgumentParser):

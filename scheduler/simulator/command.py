@@ -1,12 +1,12 @@
 """`podium simulate`: reads, simulates, reports.
 
-Exit codes: 0 every pending pod is placed, 3 some are not, 2 something in the input or configuration can't be used.
+Exit codes: 0 every pending pod is placed, 3 some are not, 2 something in the input or configuration can't be used,
+or the answer can't be written.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -25,6 +25,7 @@ from scheduler.simulator.places import InputError, Remark
 from scheduler.simulator.report import json_report
 from scheduler.simulator.simulation import simulate
 from scheduler.simulator.text_report import write_text_report
+from scheduler.telemetry.standard_output import answer
 
 ALL_PLACED: Final = 0
 BAD_INPUT: Final = 2
@@ -67,16 +68,11 @@ def run_simulation(options: SimulateOptions) -> int:
         sys.stderr.writelines(f"podium: {line}\n" for line in str(error).splitlines())
         return BAD_INPUT
     simulation = simulate(cluster, loaded, options.seed)
-    try:
-        if options.output is Output.JSON:
-            sys.stdout.write(json_report(simulation).decode())
-        else:
-            write_text_report(simulation, sys.stdout)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Who reads has seen enough (`| head`); what is buffered must not fail again when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ALL_PLACED if simulation.all_placed else SOME_NOT_PLACED
+    if options.output is Output.JSON:
+        code = answer(lambda stream: stream.write(json_report(simulation).decode()))
+    else:
+        code = answer(lambda stream: write_text_report(simulation, stream))
+    return code or (ALL_PLACED if simulation.all_placed else SOME_NOT_PLACED)
 
 
 def _read(options: SimulateOptions, loaded: LoadedConfiguration) -> ClusterInput:

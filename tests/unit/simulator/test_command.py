@@ -245,6 +245,8 @@ def test_an_interrupt_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         (["simulate"], "podium: simulate needs a file, or --from-cluster (see podium --help)\n"),
+        (["simulate", "a", "--kubeconfig", "b"],
+         "podium: --kubeconfig leads to a cluster that only --from-cluster reads (see podium --help)\n"),
         (["simulate", ""],
          "podium simulate: argument FILE: expected a value, got nothing (see podium simulate --help)\n"),
         (["simulate", "a", "--seed", "-1"],
