@@ -22,7 +22,7 @@ from tests.conformance.long_life import LongLife, Profile, attempt
 from tests.oracle.generator.profiles import PROFILES
 
 STEPS: Final = 120
-LONG: Final = range(100, 120)
+LONG: Final = range(100, 106)
 
 
 @pytest.fixture(autouse=True)
