@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from scheduler.telemetry.standard_output import on_one_line
+
 _SHOWN_LENGTH = 60
 _BEYOND_64_BITS = 2**64
 
@@ -27,7 +29,7 @@ class Fault:
     def __str__(self) -> str:
         """`path: message (hint)`, as it is shown to the user."""
         text = f"{self.path}: {self.message}" if self.path else self.message
-        return f"{text} ({self.hint})" if self.hint else text
+        return on_one_line(f"{text} ({self.hint})" if self.hint else text)
 
 
 class ConfigurationError(Exception):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from scheduler.telemetry.standard_output import on_one_line
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -46,7 +48,7 @@ class Remark:
 
     def __str__(self) -> str:
         """`place: message`, as it is shown to the user."""
-        return f"{self.place}: {self.message}"
+        return on_one_line(f"{self.place}: {self.message}")
 
 
 class InputError(Exception):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TextIO
 
 from scheduler.simulator.node_names import compact
 from scheduler.simulator.report import summary
 from scheduler.simulator.results import Choice, Outcome, PodResult, Simulation
+from scheduler.telemetry.standard_output import on_one_line
 
 _MOST_DRAWN_ROWS: Final = 500
 _SHOWN_WARNINGS: Final = 20
@@ -30,7 +31,11 @@ class Table:
 
 def write_text_report(simulation: Simulation, stream: TextIO) -> None:
     """Write tables and summary."""
-    tables = [table for table in _tables(simulation) if table.rows]
+    tables = [
+        replace(table, rows=[tuple(map(on_one_line, row)) for row in table.rows])
+        for table in _tables(simulation)
+        if table.rows
+    ]
     if stream.isatty() and sum(len(table.rows) for table in tables) <= _MOST_DRAWN_ROWS:
         _draw(tables, stream)
     else:

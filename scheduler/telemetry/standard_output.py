@@ -1,6 +1,7 @@
-"""Writing an answer to the standard output, which may be a pipe that nobody reads to its end, or a full disk."""
+"""Writing an answer to the standard output: a terminal, a pipe that nobody reads to its end, or a full disk."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,13 @@ from typing import Final, TextIO
 
 NOT_WRITTEN: Final = 2
 """The exit code of a command whose answer could not be written."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def on_one_line(text: str) -> str:
+    r"""Text out of a file as it may be shown: what would break the line or steer the terminal is escaped (`\x1b`)."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def answer(write: Callable[[TextIO], object]) -> int:

@@ -147,6 +147,12 @@ def test_a_file_that_cannot_be_used_hides_no_fault_of_another(run: Run) -> None:
     assert run("")[2].count("\n") == 3
 
 
+def test_text_of_the_input_breaks_no_line(run: Run) -> None:
+    """Nor does it steer the terminal: neither in the tables nor in a fault."""
+    assert "waiting for scheduling gates: [a\\n\\x1b[1m]" in run(pod("p", 'schedulingGates: [{name: "a\\n\\e[1m"}]'))[1]
+    assert len(run(pod("p", metadata='labels: {a: "b\\nc"}'))[2].splitlines()) == 1
+
+
 def test_oddities_are_warnings(run: Run) -> None:
     """What could stand in a cluster, but was hardly meant."""
     claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {}}}\nspec: {{volumeName: {}}}\n---\n"

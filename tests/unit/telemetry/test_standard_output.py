@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.telemetry.standard_output import NOT_WRITTEN, answer
+from scheduler.telemetry.standard_output import NOT_WRITTEN, answer, on_one_line
 
 
 def test_an_answer_is_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,3 +31,8 @@ def test_a_reader_who_left_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: 
         monkeypatch.setattr(sys, "stdout", pipe)
         assert answer(lambda stream: stream.write("yes\n")) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_what_steers_a_terminal_is_escaped() -> None:
+    """Line ends, escapes, and half a surrogate pair, which no stream could encode; other letters stay."""
+    assert on_one_line("a\nb\x1b[31m\x9b\u2028\ud800 é…") == "a\\nb\\x1b[31m\\x9b\\u2028\\ud800 é…"
