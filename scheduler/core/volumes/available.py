@@ -63,6 +63,10 @@ class OfClass:
         self._order: IntArray | None = None
         self._otherwise_named: dict[int, str] = {}
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._slot_of)
+
     def put(self, volume: PersistentVolume) -> None:
         """The volume is to be had, new or changed."""
         name = volume.metadata.name
@@ -204,7 +208,10 @@ class AvailableVolumes:
             key = (reference.namespace or "", reference.name or "")
             self._prebound.setdefault(key, set()).add(new.metadata.name)
         elif _is_available(new):
-            self._of_class.setdefault(volume_class(new), OfClass()).put(new)
+            of_class = self._of_class.get(volume_class(new))
+            if of_class is None:
+                of_class = self._of_class[volume_class(new)] = OfClass()
+            of_class.put(new)
 
     def _forget(self, old: PersistentVolume, new: PersistentVolume | None) -> None:
         reference, name = old.spec.claim_ref, old.metadata.name
@@ -216,7 +223,10 @@ class AvailableVolumes:
         elif _is_available(old) and not (
             new is not None and _is_available(new) and volume_class(new) == volume_class(old)
         ):
-            self._of_class[volume_class(old)].remove(name)
+            of_class = self._of_class[volume_class(old)]
+            of_class.remove(name)
+            if not of_class:
+                del self._of_class[volume_class(old)]
 
 
 def _is_otherwise_named(volume: PersistentVolume) -> bool:

@@ -57,6 +57,10 @@ class _OfClass:
         self._reach = Reach()
         self._order: IntArray | None = None
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._slot_of)
+
     def put(self, capacity: CSIStorageCapacity) -> None:
         """The capacity is there, new or changed."""
         key = (capacity.metadata.namespace, capacity.metadata.name)
@@ -127,7 +131,10 @@ class Provisioning:
 
     def _changed(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
         if old is not None and (new is None or new.storage_class_name != old.storage_class_name):
-            self._capacities[old.storage_class_name].remove(old)
+            of_class = self._capacities[old.storage_class_name]
+            of_class.remove(old)
+            if not of_class:
+                del self._capacities[old.storage_class_name]
         if new is not None:
             self._capacities.setdefault(new.storage_class_name, _OfClass()).put(new)
 

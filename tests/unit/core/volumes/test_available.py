@@ -14,9 +14,10 @@ from scheduler.core.cache.cluster_objects import AssumptionError, ClusterObjects
 from scheduler.core.cache.cluster_state import ClusterState
 from scheduler.core.cache.snapshot import Snapshot
 from scheduler.core.volumes.available import NONE, AvailableVolumes, Choice, capacity_of, requested_bytes, volume_terms
+from scheduler.core.volumes.provisioning import Provisioning
 from scheduler.core.volumes.reservation import bound_to
 from scheduler.testing import make_node
-from tests.unit.core.volumes.objects import HOSTNAME, claim, volume
+from tests.unit.core.volumes.objects import HOSTNAME, capacity, claim, volume
 
 NODES = ("n0", "n1", "n2")
 NAMES = tuple(f"v{index}" for index in range(6))
@@ -118,6 +119,22 @@ def test_a_label_that_was_forgotten_is_read_anew(monkeypatch: pytest.MonkeyPatch
         found = [name_on(choice, row) for row in rows if row is not None]
         assert found == ["local" if hostname == "n0" else None for hostname in order]
         snapshot.nodes.label("another")
+
+
+def test_classes_without_volumes_or_room_are_forgotten() -> None:
+    """There may be a class for each job."""
+    objects = ClusterObjects()
+    available, provisioning = AvailableVolumes(objects), Provisioning(objects)
+    for number in range(3):
+        made = volume("v", class_name=f"class-{number}")
+        room = capacity("room", "1Gi", f"class-{number}", {})
+        objects.set(made)
+        objects.set(room)
+        assert (list(available._of_class), list(provisioning._capacities)) == ([f"class-{number}"],) * 2
+    objects.remove(made)
+    objects.remove(room)
+    assert not available._of_class
+    assert not provisioning._capacities
 
 
 def test_what_must_be_equal_is_compared() -> None:
