@@ -76,9 +76,10 @@ def read_cluster(found: Iterable[Found | Remark], scheduler_name: str) -> Cluste
     reader.take(found)
     reader.finish()
     # Pods are made last, whatever stands behind them.
-    raise_if_any(
-        sorted(reader.faults, key=lambda fault: (fault.place.source, fault.place.document, fault.place.item or 0))
-    )
+    faults = sorted(reader.faults, key=lambda fault: (fault.place.source, fault.place.document, fault.place.item or 0))
+    if len(faults) >= _MAXIMUM_FAULTS:
+        faults.append(Remark(Place("input"), "there may be more faults: mend these first"))
+    raise_if_any(faults)
     return reader.cluster
 
 
