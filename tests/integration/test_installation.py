@@ -24,7 +24,7 @@ _README = Path(__file__).parents[2] / "README.md"
 def pod_of_readme() -> Manifest:
     """The pod that the README uses Podium from."""
     (text,) = re.findall(
-        r"^```yaml\n(apiVersion: .*?)^```$", _README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r"^```yaml\n(apiVersion: v1\n.*?)^```$", _README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     (pod,) = objects(text)
     return pod
