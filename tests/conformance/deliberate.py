@@ -58,6 +58,7 @@ class _Container(msgspec.Struct, rename="camel"):
 
 class _Constraint(msgspec.Struct, rename="camel"):
     when_unsatisfiable: str
+    label_selector: dict[str, object] | None = None
 
 
 class _Volume(msgspec.Struct, rename="camel"):
@@ -152,6 +153,15 @@ def _leaving_pods_and_spread(case: Case, index: int) -> bool:
     return (hard or by_default) and leaving
 
 
+def _empty_selector_and_nominations(case: Case, index: int) -> bool:
+    """The pod must be spread among pods that an empty selector selects, and pods may be nominated or evicted."""
+    pods = _pods(case)
+    constraints = pods[case.steps[index].pod].spec.topology_spread_constraints
+    empty = any(each.when_unsatisfiable == "DoNotSchedule" and each.label_selector == {} for each in constraints)
+    nominated = any(pod.status.nominated_node_name for pod in pods.values())
+    return empty and (nominated or any(step.preemption is not None for step in case.steps[: index + 1]))
+
+
 def _many_equal_victims(case: Case, index: int) -> bool:
     """On a node there are more pods of lower priority than Go sorts in order, and equal ones are among them."""
     pods = _pods(case)
@@ -178,6 +188,11 @@ RULES = (
         "A pod that is being deleted is left out of the spread throughout",
         _leaving_pods_and_spread,
         in_preemption_only=True,
+    ),
+    Rule(
+        "An empty selector spreads among nobody, nominated pods and victims included",
+        _empty_selector_and_nominations,
+        in_preemption_only=False,
     ),
     Rule("Victims that are equal stand in the order they came", _many_equal_victims, in_preemption_only=True),
 )

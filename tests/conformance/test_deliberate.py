@@ -47,6 +47,10 @@ def test_the_suffix_of_dynamic_resources_is_left_out_and_counted() -> None:
         ("claim-of-two-profiles", "Profiles know of each other's volumes"),
         ("shared-host-port", "A host port stays taken while one of several pods uses it"),
         ("leaving-pods-in-dry-runs-of-spread", "A pod that is being deleted is left out of the spread throughout"),
+        (
+            "empty-selector-and-nominated-pods",
+            "An empty selector spreads among nobody, nominated pods and victims included",
+        ),
         ("more-than-twelve-equal-victims", "Victims that are equal stand in the order they came"),
     ],
 )
