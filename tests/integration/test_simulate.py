@@ -116,7 +116,9 @@ def settled(
 
     def is_settled(pod: Manifest) -> bool:
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        waits_for_good = namespace in by_chance or answers[namespace, name]["node"] is None
+        answer = answers[namespace, name]
+        # Its victims are gone at once in a simulation, and never here, without kubelets.
+        waits_for_good = namespace in by_chance or answer["node"] is None or bool(answer["evicts"])
         return "nodeName" in pod["spec"] or (waits_for_good and scheduled_condition(pod) is not None)
 
     return pending if all(map(is_settled, pending)) else None
