@@ -23,7 +23,7 @@ from typing import Protocol
 import structlog
 
 from scheduler.api.types import PodCondition
-from scheduler.core.algorithm import CycleObserver, Decision, ScheduleAlgorithm
+from scheduler.core.algorithm import CycleObserver, Decision, ScheduleAlgorithm, finished
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.cache.snapshot import Snapshot
@@ -170,7 +170,7 @@ class ScheduleOne:
         held = self._nominator.node_of(pod.uid)
         try:
             # 2. Decide.
-            decision = self._decide(state, pod)
+            decision = finished(self._algorithm(pod).schedule(state, pod))
             plan = None
             if decision.node_name is None:
                 # 8. PostFilter.
@@ -210,15 +210,6 @@ class ScheduleOne:
             return False
         self._queue.done(queued)
         return True
-
-    def _decide(self, state: CycleState, pod: PodInfo) -> Decision:
-        steps = self._algorithm(pod).schedule(state, pod)
-        try:
-            request = next(steps)
-        except StopIteration as finished:
-            decision: Decision = finished.value
-            return decision
-        raise RuntimeError(f"nobody answers {request!r}")
 
     def _algorithm(self, pod: PodInfo) -> ScheduleAlgorithm:
         return self.profiles.algorithm(pod.pod.spec.scheduler_name or "")

@@ -321,13 +321,21 @@ class ScheduleAlgorithm:
 
 def decide(snapshot: Snapshot, pod: PodInfo, framework: Framework, rng: Rng) -> Decision:
     """One attempt in one call, for profiles that ask nothing from outside the core."""
-    steps = ScheduleAlgorithm(snapshot, framework, rng).schedule(CycleState(), pod)
+    return finished(ScheduleAlgorithm(snapshot, framework, rng).schedule(CycleState(), pod))
+
+
+def finished(steps: Steps) -> Decision:
+    """The decision of an attempt for which nobody outside the core needs to be asked.
+
+    Raises:
+        RuntimeError: it asks for something all the same.
+    """
     try:
         request = next(steps)
-    except StopIteration as finished:
-        decision: Decision = finished.value
+    except StopIteration as end:
+        decision: Decision = end.value
         return decision
-    raise RuntimeError(f"the profile asks {request!r} from outside the core: run it with `schedule`")
+    raise RuntimeError(f"nobody answers {request!r}")
 
 
 def _rejected_before_filter(snapshot: Snapshot, narrowed: PreFilterOutcome) -> Diagnosis:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scheduler.config.plugin_args import DefaultPreemptionArgs
-from scheduler.core.algorithm import Decision, Steps
+from scheduler.core.algorithm import Decision, finished
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.diagnosis import NodeVerdicts, left_out_status, rejected_on_one_node
 from scheduler.core.framework.outcome import FullEvaluation
@@ -106,7 +106,7 @@ def attempt(cluster: Cluster, name: str, rng: CountingRng) -> Attempt:
 def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, answer: Attempt) -> Decided:
     """A decision, with the preemption that follows on one without a node; nominations stay as they are."""
     rng.choices, step = 1, answer.step
-    decision = _decision(profile.algorithm.schedule(answer.state, pod))
+    decision = finished(profile.algorithm.schedule(answer.state, pod))
     statuses = _by_node(cluster, decision.verdicts)
     nominated = cluster.nominator.node_of(pod.uid)
     if decision.verdicts is not None and nominated in statuses and nominated not in (step.pre_filter_nodes or statuses):
@@ -130,15 +130,6 @@ def _decide(cluster: Cluster, profile: Profile, pod: PodInfo, rng: CountingRng, 
     if step.preemption is not None:
         step.preemption.message = decision.diagnosis.post_filter_message
     return decided
-
-
-def _decision(steps: Steps) -> Decision:
-    try:
-        request = next(steps)
-    except StopIteration as finished:
-        decision: Decision = finished.value
-        return decision
-    raise AssertionError(f"there is nobody outside the core to answer {request!r}")
 
 
 def _dry_runs(cluster: Cluster, profile: Profile, decision: Decision, state: CycleState) -> Preemption | None:

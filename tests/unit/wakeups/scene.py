@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from scheduler.api.types import Node, NodeCondition, Pod
-from scheduler.core.algorithm import Decision
+from scheduler.core.algorithm import Decision, finished
 from scheduler.core.cache.cluster_objects import ApiObject
 from scheduler.core.framework.cycle_state import CycleState
 from scheduler.core.framework.pod_parser import parse_pod
@@ -215,10 +215,4 @@ def without_requests(pod: Pod) -> Pod:
 
 def decide_as_now(shell: Shell, pod: Pod) -> Decision:
     """What an attempt for the pod would come to at this moment, without making it."""
-    steps = shell.profiles.algorithm("podium").schedule(CycleState(), parse_pod(pod))
-    try:
-        request = next(steps)
-    except StopIteration as finished:
-        decision: Decision = finished.value
-        return decision
-    raise AssertionError(f"nobody answers {request!r}")
+    return finished(shell.profiles.algorithm("podium").schedule(CycleState(), parse_pod(pod)))
