@@ -8,6 +8,7 @@ classes and attachments as they come and go, one at a time; nothing is counted a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from scheduler.api.csi_migration import CsiVolume, MigrationError, csi_volume, driver_of_provisioner
 from scheduler.api.pod_volumes import ClaimUse
 from scheduler.api.storage import claim_class
+from scheduler.core.cache.growth import grown
 from scheduler.core.cache.use_table import UseTable
 from scheduler.core.framework.types import IntArray, RowIndex
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from scheduler.core.cache.cluster_objects import ClusterObjects
 
 T = TypeVar("T")
+
+RowOf: TypeAlias = "Callable[[str], int | None]"
+"""The row of the node of a name, None if there is no such node."""
 
 ClaimKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
@@ -39,18 +44,17 @@ class AttachedVolumes:
         by_pods: volumes that pods mount, by row.
     """
 
-    def __init__(self, objects: ClusterObjects, capacity: int) -> None:
+    def __init__(self, objects: ClusterObjects, row_of: RowOf, capacity: int) -> None:
         self.by_pods: UseTable[CsiVolume] = UseTable()
         self._by_attachments: UseTable[CsiVolume] = UseTable()
         self._counts: dict[str, IntArray] = {}
         self._capacity = capacity
         self._objects = objects
+        self._row_of = row_of
         self._claims: UseTable[ClaimKey] = UseTable()
         self._volume_of: dict[ClaimKey, CsiVolume | None] = {}
         self._bound_to: dict[ClaimKey, str] = {}
         self._claims_of: dict[str, set[ClaimKey]] = {}
-        self._row_of: dict[str, int] = {}
-        self._name_of: dict[int, str] = {}
         self._attachments_on: dict[str, dict[str, VolumeAttachment]] = {}
         self._nodes_of: dict[str, dict[str, str]] = {}
         self._attached_on: dict[int, frozenset[CsiVolume]] = {}
@@ -106,23 +110,13 @@ class AttachedVolumes:
     # --- nodes
 
     def write_node(self, row: int, name: str | None) -> None:
-        """The row holds the node of this name now, or none any more."""
-        before = self._name_of.get(row)
-        if before == name:
-            return
-        if before is not None:
-            del self._name_of[row]
-            if self._row_of.get(before) == row:
-                del self._row_of[before]
-        if name is not None:
-            self._name_of[row], self._row_of[name] = name, row
+        """The row holds another node now, the one of this name, or none any more."""
         self._write_attachments(row, name)
 
     def reserve(self, capacity: int) -> None:
         """Make room for rows below `capacity`."""
         for driver, column in self._counts.items():
-            wider = self._counts[driver] = np.zeros(capacity, column.dtype)
-            wider[: len(column)] = column
+            self._counts[driver] = grown(column, capacity, fill=0)
         self._capacity = capacity
 
     # --- claims, volumes, classes
@@ -192,7 +186,7 @@ class AttachedVolumes:
             self._attachments_changed(node_name)
 
     def _attachments_changed(self, node_name: str) -> None:
-        row = self._row_of.get(node_name)
+        row = self._row_of(node_name)
         if row is not None:
             self._write_attachments(row, node_name)
 

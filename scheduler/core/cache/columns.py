@@ -9,19 +9,19 @@ of int64 where something is divided, and a sum of absurd requests saturates inst
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from scheduler.api.requests import CPU, MEMORY, HostPort
 from scheduler.api.types import Node, Taint
 from scheduler.core.cache.cluster_objects import ClusterObjects
+from scheduler.core.cache.growth import grown
 from scheduler.core.cache.interning import Interned
 from scheduler.core.cache.node_info import NodeInfo
 from scheduler.core.cache.volume_table import VolumeTable
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
 
-A = TypeVar("A", BoolArray, FloatArray, IntArray)
 V = TypeVar("V", bound=Hashable)
 
 MISSING: Final = -1
@@ -172,7 +172,7 @@ class NodeColumns:
         self._name_tuple: tuple[str, ...] | None = None
         self._nodes: list[Node | None] = []
         self._capacity = _SMALLEST_CAPACITY
-        self.volumes = VolumeTable(objects, self._capacity)
+        self.volumes = VolumeTable(objects, self.row_of, self._capacity)
         self._exists = np.zeros(self._capacity, np.bool_)
         self._unschedulable = np.zeros(self._capacity, np.bool_)
         self._taints: InternedColumn[tuple[Taint, ...]] = InternedColumn(self._capacity)
@@ -324,6 +324,7 @@ class NodeColumns:
         """Replace all that comes from the Node object, which may be gone."""
         name, node = info.name, info.node
         self._reserve(row)
+        is_other = self._exists[row] != (node is not None) or self.names[row] != name
         self._forget_name(row, name, node)
         self._nodes[row] = node
         self.existing += int(node is not None) - int(self._exists[row])
@@ -336,7 +337,8 @@ class NodeColumns:
         for key, column in self._labels.items():
             column.write(row, labels.get(key))
         self.images.write(row, node)
-        self.volumes.write_node(row, name if node is not None else None)
+        if is_other:
+            self.volumes.write_node(row, name if node is not None else None)
 
     def write_usage(self, row: int, info: NodeInfo) -> None:
         """Replace all that comes from the pods on the node."""
@@ -440,16 +442,11 @@ class NodeColumns:
             "_non_zero_cpu_milli",
             "_non_zero_memory_bytes",
         ):
-            setattr(self, name, self._grown(getattr(self, name), 0))
-        self._lowest_priority = self._grown(self._lowest_priority, NO_PODS)
+            setattr(self, name, grown(getattr(self, name), self._capacity, fill=0))
+        self._lowest_priority = grown(self._lowest_priority, self._capacity, fill=NO_PODS)
         for columns in (self._allocatable, self._requested):
             for resource, column in columns.items():
-                columns[resource] = self._grown(column, 0)
+                columns[resource] = grown(column, self._capacity, fill=0)
         by_id: list[InternedColumn[Any]] = [self._taints, self._declared_features, *self._labels.values()]
         for interned in by_id:
-            interned.ids = self._grown(interned.ids, MISSING)
-
-    def _grown(self, column: A, fill: int) -> A:
-        wider = np.full(self._capacity, fill, column.dtype)
-        wider[: len(column)] = column
-        return cast("A", wider)
+            interned.ids = grown(interned.ids, self._capacity, fill=MISSING)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from scheduler.api.storage import migrated_plugins
+from scheduler.core.cache.growth import grown
 from scheduler.core.framework.types import BoolArray, IntArray, RowIndex
 
 if TYPE_CHECKING:
     from scheduler.api.types import CSINode
+    from scheduler.core.cache.attached_volumes import RowOf
     from scheduler.core.cache.cluster_objects import ClusterObjects
-
-A = TypeVar("A", BoolArray, IntArray)
 
 NO_LIMIT: Final = 2**31
 """Stands where a driver has no limit on a node, or does not run there."""
@@ -22,11 +22,10 @@ NO_LIMIT: Final = 2**31
 class VolumeLimits:
     """Columns by driver. Written through the node columns and by what `objects` tells."""
 
-    def __init__(self, objects: ClusterObjects, capacity: int) -> None:
+    def __init__(self, objects: ClusterObjects, row_of: RowOf, capacity: int) -> None:
         self._objects = objects
+        self._row_of = row_of
         self._capacity = capacity
-        self._row_of: dict[str, int] = {}
-        self._name_of: dict[int, str] = {}
         self._limits: dict[str, IntArray] = {}
         self._installed: dict[str, BoolArray] = {}
         self._migrated: dict[str, BoolArray] = {}
@@ -58,32 +57,23 @@ class VolumeLimits:
         return self._has_csi_node[rows]
 
     def write_node(self, row: int, name: str | None) -> None:
-        """The row holds the node of this name now, or none any more."""
-        before = self._name_of.get(row)
-        if before == name:
-            return
-        if before is not None:
-            del self._name_of[row]
-            if self._row_of.get(before) == row:
-                del self._row_of[before]
-        if name is not None:
-            self._name_of[row], self._row_of[name] = name, row
+        """The row holds another node now, the one of this name, or none any more."""
         self._write(row, None if name is None else self._objects.csi_nodes.get(name))
 
     def reserve(self, capacity: int) -> None:
         """Make room for rows below `capacity`."""
         for driver, limits in self._limits.items():
-            self._limits[driver] = _grown(limits, capacity, fill=NO_LIMIT)
+            self._limits[driver] = grown(limits, capacity, fill=NO_LIMIT)
         for columns in (self._installed, self._migrated):
             for name, column in columns.items():
-                columns[name] = _grown(column, capacity, fill=False)
-        self._has_csi_node = _grown(self._has_csi_node, capacity, fill=False)
+                columns[name] = grown(column, capacity, fill=False)
+        self._has_csi_node = grown(self._has_csi_node, capacity, fill=False)
         self._capacity = capacity
 
     def _csi_node_changed(self, old: CSINode | None, new: CSINode | None) -> None:
         csi_node = new or old
         assert csi_node is not None
-        row = self._row_of.get(csi_node.metadata.name)
+        row = self._row_of(csi_node.metadata.name)
         if row is not None:
             self._write(row, new)
 
@@ -104,9 +94,3 @@ class VolumeLimits:
             if plugin not in self._migrated:
                 self._migrated[plugin] = np.zeros(self._capacity, np.bool_)
             self._migrated[plugin][row] = True
-
-
-def _grown(column: A, capacity: int, *, fill: int) -> A:
-    wider = np.full(capacity, fill, column.dtype)
-    wider[: len(column)] = column
-    return cast("A", wider)

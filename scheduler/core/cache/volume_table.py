@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler.api.csi_migration import CsiVolume
 from scheduler.api.pod_volumes import ClaimUse, PodVolumes, VolumeUse
-from scheduler.core.cache.attached_volumes import AttachedVolumes
+from scheduler.core.cache.attached_volumes import AttachedVolumes, RowOf
 from scheduler.core.cache.use_table import UseTable
 from scheduler.core.cache.volume_limits import VolumeLimits
 
@@ -26,10 +26,10 @@ class VolumeTable:
 
     __slots__ = ("_by_row", "attached", "limits", "uses")
 
-    def __init__(self, objects: ClusterObjects, capacity: int) -> None:
+    def __init__(self, objects: ClusterObjects, row_of: RowOf, capacity: int) -> None:
         self.uses: UseTable[VolumeUse] = UseTable()
-        self.attached = AttachedVolumes(objects, capacity)
-        self.limits = VolumeLimits(objects, capacity)
+        self.attached = AttachedVolumes(objects, row_of, capacity)
+        self.limits = VolumeLimits(objects, row_of, capacity)
         self._by_row: dict[int, dict[VolumeUse, int]] = {}
 
     def write(self, row: int, used: Mapping[VolumeUse, int]) -> None:
@@ -52,7 +52,7 @@ class VolumeTable:
             self._count(row, use, sign)
 
     def write_node(self, row: int, name: str | None) -> None:
-        """The row holds the node of this name now, or none any more."""
+        """The row holds another node now, the one of this name, or none any more."""
         self.attached.write_node(row, name)
         self.limits.write_node(row, name)
 
