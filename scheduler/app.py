@@ -15,12 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
 from scheduler.api.decoding import DECODERS, decode_node, decode_pod
-from scheduler.api.types import Node, Pod
 from scheduler.assembly import Assembly, assemble
 from scheduler.client.access_review import SCHEDULER_RIGHTS, missing_rights
 from scheduler.client.api_dispatcher import ApiDispatcher
@@ -29,7 +28,7 @@ from scheduler.client.errors import RequestError, Unauthorized
 from scheduler.client.event_recorder import EventRecorder
 from scheduler.client.informer import Added, Deleted, Informer, InformerError, Updated
 from scheduler.client.transport import Transport, TransportSettings, open_transport
-from scheduler.client.watch_decoding import Resource
+from scheduler.client.watched import NODES, OBJECTS, PODS
 from scheduler.config.run_options import RunOptions
 from scheduler.config.view import configuration_view
 from scheduler.core.cache.cluster_objects import ApiObject, ClusterObjects
@@ -47,28 +46,13 @@ from scheduler.volume_writer import ApiVolumeWriter
 
 log = structlog.get_logger(__name__)
 
+T = TypeVar("T", bound=ApiObject)
+
 STOP_SECONDS: Final = 20.0
 """How long binding cycles and calls under way may take after a signal to stop."""
 
 _SILENT_SECONDS: Final = 300.0
 """A watch brings a bookmark about once a minute and is opened again after 150 silent seconds."""
-
-_PODS: Final = Resource("Pod", "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
-_NODES: Final = Resource("Node", "/api/v1/nodes", {})
-_OBJECTS: Final = (
-    Resource("Namespace", "/api/v1/namespaces", {}),
-    Resource("Service", "/api/v1/services", {}),
-    Resource("ReplicationController", "/api/v1/replicationcontrollers", {}),
-    Resource("ReplicaSet", "/apis/apps/v1/replicasets", {}),
-    Resource("StatefulSet", "/apis/apps/v1/statefulsets", {}),
-    Resource("PersistentVolume", "/api/v1/persistentvolumes", {}),
-    Resource("PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", {}),
-    Resource("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", {}),
-    Resource("CSINode", "/apis/storage.k8s.io/v1/csinodes", {}),
-    Resource("CSIDriver", "/apis/storage.k8s.io/v1/csidrivers", {}),
-    Resource("CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities", {}),
-    Resource("VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments", {}),
-)
 
 
 class StartError(Exception):
@@ -152,7 +136,7 @@ async def _run_scheduler(options: RunOptions, metrics: Metrics, transport: Trans
     for task in background:
         task.add_done_callback(lambda ended: _pass_on_fault(ended, fatal))
     try:
-        debugger = Debugger(core.cluster.cache, core.cluster.nominator, core.queue, transport, _PODS, _NODES)
+        debugger = Debugger(core.cluster.cache, core.cluster.nominator, core.queue, transport, PODS, NODES)
         return await _schedule_until_told(core, scheduler, informers, dispatcher, debugger, fatal)
     finally:
         for task in background:
@@ -209,40 +193,33 @@ def _informers(
         if not fatal.done():
             fatal.set_exception(error)
 
-    def on_pod(event: Added[Pod] | Updated[Pod] | Deleted[Pod]) -> None:
-        if isinstance(event, Updated):
-            handlers.pod_updated(event.old, event.new)
-        elif isinstance(event, Added):
-            handlers.pod_added(event.obj)
-        else:
-            handlers.pod_deleted(event.obj)
-
-    def on_node(event: Added[Node] | Updated[Node] | Deleted[Node]) -> None:
-        if isinstance(event, Updated):
-            handlers.node_updated(event.old, event.new)
-        elif isinstance(event, Added):
-            handlers.node_added(event.obj)
-        else:
-            handlers.node_deleted(event.obj)
-
-    def on_object(event: Added[ApiObject] | Updated[ApiObject] | Deleted[ApiObject]) -> None:
-        if isinstance(event, Updated):
-            handlers.object_updated(event.old, event.new)
-        elif isinstance(event, Added):
-            handlers.object_added(event.obj)
-        else:
-            handlers.object_deleted(event.obj)
-
-    nodes = Informer(transport, _NODES, decode_node, on_fatal=on_fatal, recorder=metrics)
-    nodes.add_handler(on_node)
+    nodes = Informer(transport, NODES, decode_node, on_fatal=on_fatal, recorder=metrics)
+    nodes.add_handler(_telling(handlers.node_added, handlers.node_updated, handlers.node_deleted))
     informers: list[Informer[Any]] = [nodes]
-    for resource in _OBJECTS:
+    on_object = _telling(handlers.object_added, handlers.object_updated, handlers.object_deleted)
+    for resource in OBJECTS:
         objects = Informer(transport, resource, DECODERS[resource.kind], on_fatal=on_fatal, recorder=metrics)
         objects.add_handler(on_object)
         informers.append(objects)
-    pods = Informer(transport, _PODS, decode_pod, on_fatal=on_fatal, recorder=metrics)
-    pods.add_handler(on_pod)
+    pods = Informer(transport, PODS, decode_pod, on_fatal=on_fatal, recorder=metrics)
+    pods.add_handler(_telling(handlers.pod_added, handlers.pod_updated, handlers.pod_deleted))
     return [*informers, pods]
+
+
+def _telling(
+    added: Callable[[T], None], updated: Callable[[T, T], None], deleted: Callable[[T], None]
+) -> Callable[[Added[T] | Updated[T] | Deleted[T]], None]:
+    """An informer's handler that passes each event on to who takes its sort."""
+
+    def handle(event: Added[T] | Updated[T] | Deleted[T]) -> None:
+        if isinstance(event, Updated):
+            updated(event.old, event.new)
+        elif isinstance(event, Added):
+            added(event.obj)
+        else:
+            deleted(event.obj)
+
+    return handle
 
 
 async def _schedule_until_told(

@@ -11,6 +11,7 @@ import structlog
 
 from scheduler.client.errors import ApiError, Unauthorized
 from scheduler.client.transport import Retry, Transport
+from scheduler.client.watched import NODES, OBJECTS, PODS
 
 log = structlog.get_logger(__name__)
 
@@ -30,25 +31,8 @@ class Right(NamedTuple):
         return f"{self.verb} {resource}{'.' + self.group if self.group else ''}"
 
 
-_WATCHED = (
-    ("", "nodes"),
-    ("", "pods"),
-    ("", "namespaces"),
-    ("", "services"),
-    ("", "replicationcontrollers"),
-    ("apps", "replicasets"),
-    ("apps", "statefulsets"),
-    ("", "persistentvolumes"),
-    ("", "persistentvolumeclaims"),
-    ("storage.k8s.io", "storageclasses"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csistoragecapacities"),
-    ("storage.k8s.io", "volumeattachments"),
-)
-
 SCHEDULER_RIGHTS = (
-    *(Right(verb, group, resource) for group, resource in _WATCHED for verb in ("list", "watch")),
+    *(Right(verb, *watched.api_name) for watched in (NODES, PODS, *OBJECTS) for verb in ("list", "watch")),
     Right("get", "", "pods"),
     Right("delete", "", "pods"),
     Right("create", "", "pods", "binding"),

@@ -51,6 +51,12 @@ class Resource(NamedTuple):
     path: str
     parameters: Mapping[str, str]
 
+    @property
+    def api_name(self) -> tuple[str, str]:
+        """API group ("" for the core API) and name, as rights call it."""
+        *before, _, name = self.path.split("/")
+        return ("" if before[1] == "api" else before[2], name)
+
 
 class WatchEvent(NamedTuple, Generic[T]):
     """The object with this key is now like this; None means that it is gone."""
