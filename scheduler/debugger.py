@@ -8,8 +8,9 @@ import structlog
 
 from scheduler.api.decoding import decode_node, decode_pod
 from scheduler.client.errors import RequestError
+from scheduler.client.pages import pages
 from scheduler.client.transport import Transport
-from scheduler.client.watch_decoding import Resource, decode_page
+from scheduler.client.watch_decoding import Resource
 from scheduler.core.cache.cache import Cache
 from scheduler.core.cache.nominator import Nominator
 from scheduler.core.queue.scheduling_queue import SchedulingQueue
@@ -18,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-_PAGE_SIZE: Final = "500"
+_PAGE_SIZE: Final = 500
 
 
 class Debugger:
@@ -82,9 +83,7 @@ class Debugger:
                 yield f"pod {pod.key} on {node_name} is only in the cache{assumed}"
 
     async def _list(self, resource: Resource, decode: Callable[[bytes], T]) -> AsyncIterator[T]:
-        parameters = {**resource.parameters, "limit": _PAGE_SIZE}
-        while True:
-            page = decode_page((await self._transport.get(resource.path, parameters)).body)
+        async for page in pages(self._transport, resource.path, _PAGE_SIZE, resource.parameters):
             for item in page.items or ():
                 try:
                     found = decode(bytes(item))
@@ -92,6 +91,3 @@ class Debugger:
                     log.warning("left out of the comparison, it cannot be read", kind=resource.kind, error=str(error))
                 else:
                     yield found
-            if not page.metadata.continue_:
-                return
-            parameters["continue"] = page.metadata.continue_

@@ -11,8 +11,8 @@ import msgspec
 
 from scheduler.client.credentials import CredentialsError, load_credentials
 from scheduler.client.errors import Forbidden, Gone, NotFound, RequestError
-from scheduler.client.transport import Retry, Transport, TransportSettings, open_transport
-from scheduler.client.watch_decoding import decode_page
+from scheduler.client.pages import pages
+from scheduler.client.transport import Transport, TransportSettings, open_transport
 from scheduler.simulator.documents import Found
 from scheduler.simulator.kinds import READ_KINDS, ReadKind
 from scheduler.simulator.places import InputError, Place, Remark
@@ -85,18 +85,11 @@ async def _list(transport: Transport, kind: ReadKind) -> list[msgspec.Raw]:
     """All objects of a kind; again from the start where the server has forgotten the list before its last page."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return await _pages(transport, kind)
+            return await _items(transport, kind)
         except Gone:
             continue
-    return await _pages(transport, kind)
+    return await _items(transport, kind)
 
 
-async def _pages(transport: Transport, kind: ReadKind) -> list[msgspec.Raw]:
-    items: list[msgspec.Raw] = []
-    parameters = {"limit": str(_PAGE_SIZE)}
-    while True:
-        page = decode_page((await transport.get(kind.path, parameters, retry=Retry.IF_IN_DOUBT)).body)
-        items += page.items or ()
-        if not page.metadata.continue_:
-            return items
-        parameters["continue"] = page.metadata.continue_
+async def _items(transport: Transport, kind: ReadKind) -> list[msgspec.Raw]:
+    return [item async for page in pages(transport, kind.path, _PAGE_SIZE) for item in page.items or ()]
