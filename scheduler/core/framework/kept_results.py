@@ -17,7 +17,26 @@ class Sized(Protocol):
 
 
 K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 E = TypeVar("E", bound=Sized)
+
+
+class Remembered(OrderedDict[K, V]):
+    """A dictionary of so many entries at most; the one that stands first is forgotten.
+
+    Whoever moves an entry to the end when it is used lets the one go that was not used for longest.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def remember(self, key: K, value: V) -> V:
+        """Put an entry in and give its value back."""
+        self[key] = value
+        if len(self) > self._most:
+            self.popitem(last=False)
+        return value
 
 
 class KeptResults(Generic[K, E]):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from scheduler.api.selector_wording import kubernetes_wording
 from scheduler.api.selectors import NOTHING, Selector, SelectorError, compile_label_selector
 from scheduler.api.types import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity, WeightedPodAffinityTerm
+from scheduler.core.framework.kept_results import Remembered
 from scheduler.core.framework.types import PodInfo
 
 _REMEMBERED: Final = 16_384
@@ -62,7 +62,7 @@ class CompiledTerms:
     """The terms of pods, compiled once for all pods that share an affinity, as equal ones do. Bounded."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, str], tuple[Affinity, AffinityTerms]] = OrderedDict()
+        self._known: Remembered[tuple[int, str], tuple[Affinity, AffinityTerms]] = Remembered(_REMEMBERED)
 
     def of(self, pod: PodInfo) -> AffinityTerms:
         """The pod's own terms."""
@@ -72,9 +72,7 @@ class CompiledTerms:
         key = (id(affinity), pod.namespace)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = (affinity, affinity_terms(affinity, pod.namespace))
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+            known = self._known.remember(key, (affinity, affinity_terms(affinity, pod.namespace)))
         return known[1]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -30,6 +29,7 @@ from scheduler.core.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
+from scheduler.core.framework.kept_results import Remembered
 from scheduler.core.framework.outcome import ScorePart
 from scheduler.core.framework.recorder import CycleRecorder
 from scheduler.core.framework.registry import Registry
@@ -117,7 +117,9 @@ class Framework:
         self._bind = self._implementing(BindPlugin, plugins.bind)
         self._post_bind = self._implementing(PostBindPlugin, plugins.post_bind)
         self.evaluations = RowEvaluations(self.filters, self.scores, recorder)
-        self._remembered: OrderedDict[Hashable, tuple[PodInfo, PreFilterResult | Status | None]] = OrderedDict()
+        self._remembered: Remembered[Hashable, tuple[PodInfo, PreFilterResult | Status | None]] = Remembered(
+            _REMEMBERED_PRE_FILTERS
+        )
         self._entries = 0
 
     def _implementing(self, kind: type[P], names: Sequence[str]) -> tuple[P, ...]:
@@ -245,9 +247,7 @@ class Framework:
             self._remembered.move_to_end(key)
             return known[1]
         answer = plugin.pre_filter(state, pod, snapshot)
-        self._remembered[key] = (pod, answer)
-        if len(self._remembered) > _REMEMBERED_PRE_FILTERS:
-            self._remembered.popitem(last=False)
+        self._remembered.remember(key, (pod, answer))
         return answer
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -26,6 +25,7 @@ from scheduler.core.framework.interface import (
     Rows,
     ScorePlugin,
 )
+from scheduler.core.framework.kept_results import Remembered
 from scheduler.core.framework.status import Code, Status
 from scheduler.core.framework.types import BoolArray, IntArray, PodInfo
 
@@ -102,7 +102,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         self._required_weight = args.hard_pod_affinity_weight
         self._ignores_wishes_of_others = args.ignore_preferred_terms_of_existing_pods
         self._hints = AffinityHints(cluster)
-        self._selections: OrderedDict[tuple[int, str], _Selections] = OrderedDict()
+        self._selections: Remembered[tuple[int, str], _Selections] = Remembered(_REMEMBERED)
 
     def filter_signature(self, pod: PodInfo, snapshot: Snapshot) -> Hashable | None:
         """Whether there is something to ask is found out by `pre_filter`."""
@@ -219,9 +219,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, ScorePlugin):
         key = (id(affinity), pod.namespace)
         known = self._selections.get(key)
         if known is None or known.namespaces_version != counts.namespaces_version:
-            known = self._selections[key] = _selections(affinity, counts.terms.of(pod), counts)
-            if len(self._selections) > _REMEMBERED:
-                self._selections.popitem(last=False)
+            known = self._selections.remember(key, _selections(affinity, counts.terms.of(pod), counts))
         return known
 
     # --- Score

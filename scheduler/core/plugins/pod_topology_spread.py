@@ -7,7 +7,6 @@ some value is refused. Formulae: `PodTopologySpread` of kube-scheduler 1.37.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -39,6 +38,7 @@ from scheduler.core.framework.interface import (
     Rows,
     ScorePlugin,
 )
+from scheduler.core.framework.kept_results import Remembered
 from scheduler.core.framework.node_matching import (
     matches_required,
     node_matches,
@@ -125,8 +125,8 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
         self._defaults = _SYSTEM_DEFAULTS if self._system else args.default_constraints
         self._objects = handle.cluster.objects
         self._last: tuple[PodInfo, PodConstraints] | None = None
-        self._known: OrderedDict[Hashable, PodConstraints] = OrderedDict()
-        self._masks: OrderedDict[Hashable, tuple[PodInfo, NodeMask]] = OrderedDict()
+        self._known: Remembered[Hashable, PodConstraints] = Remembered(_REMEMBERED)
+        self._masks: Remembered[Hashable, tuple[PodInfo, NodeMask]] = Remembered(_REMEMBERED)
 
     # --- what a pod asks
 
@@ -143,9 +143,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
         )  # fmt: skip
         known = self._known.get(key)
         if known is None or known.workloads != workloads:
-            known = self._known[key] = self._compile(pod, workloads)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+            known = self._known.remember(key, self._compile(pod, workloads))
         self._last = (pod, known)
         return known
 
@@ -208,12 +206,8 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, ScorePlugin):
         known = self._masks.get(key)
         if known is None:
             terms = required_terms(node_affinity)
-            known = self._masks[key] = (
-                pod,
-                NodeMask(_eligible(spec, terms if restricted else None, keys, restricted=restricted, taints=taints)),
-            )
-            if len(self._masks) > _REMEMBERED:
-                self._masks.popitem(last=False)
+            matches = _eligible(spec, terms if restricted else None, keys, restricted=restricted, taints=taints)
+            known = self._masks.remember(key, (pod, NodeMask(matches)))
         self._masks.move_to_end(key)
         return known[1]
 

@@ -7,7 +7,7 @@ for all nodes.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,6 +16,7 @@ import numpy as np
 
 from scheduler.core.cache.change_log import changed_since
 from scheduler.core.framework.diagnosis import NodeVerdicts, counted
+from scheduler.core.framework.kept_results import Remembered
 from scheduler.core.framework.outcome import FEASIBLE, Int8Array
 from scheduler.core.framework.row_check import RowCheck
 from scheduler.core.framework.types import BoolArray, FloatArray, IntArray, PodInfo, RowIndex
@@ -179,7 +180,7 @@ class Evaluator:
     def __init__(self, args: DefaultPreemptionArgs, few_nodes: int = 8) -> None:
         self._args = args
         self._few_nodes = few_nodes
-        self._kept: OrderedDict[Hashable, DryRuns] = OrderedDict()
+        self._kept: Remembered[Hashable, DryRuns] = Remembered(_KEPT)
         self._slots = PodSlots()
 
     def candidates(self, attempt: FailedAttempt) -> Candidates:
@@ -202,9 +203,7 @@ class Evaluator:
         key = (kept_by, pod.priority)
         runs = self._kept.get(key)
         if runs is None or len(runs.known) != snapshot.nodes.count:
-            runs = self._kept[key] = DryRuns.empty(pod, snapshot)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            runs = self._kept.remember(key, DryRuns.empty(pod, snapshot))
         self._kept.move_to_end(key)
         runs.forget_changed(snapshot)
         return runs
